@@ -1,0 +1,64 @@
+"""The terminal: parse, call the API, print.
+
+    corpusforge check my.jsonl        no project needed: what is wrong with a file
+    corpusforge init my-corpus        a new project
+    corpusforge stage dedupe          what dvc.yaml calls
+
+Data goes to stdout, everything else to stderr; every command has `--json`. Exit codes: 0 yes, 1 the answer is no,
+2 usage, 3 bad data, 4 bad config, 70 a fault of CorpusForge itself, 130 interrupted. Commands import what they need
+when they run, so that `corpusforge --help` is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from corpusforge.errors import CorpusForgeError, StorageError
+
+INTERNAL = 70
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code. Never lets a traceback out unless CORPUSFORGE_DEBUG is set."""
+    from corpusforge.cli.commands import app
+
+    try:
+        app(arguments, prog_name="corpusforge")
+    except SystemExit as finished:
+        return finished.code if isinstance(finished.code, int) else int(bool(finished.code))
+    except CorpusForgeError as error:
+        return _say(error.code, error.message, error.hint, error.exit_code)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        told = StorageError.of(error) or StorageError(type(error).__name__)
+        return _say(told.code, told.message, told.hint, told.exit_code)
+    except Exception as error:  # the last line of defence: an unknown error may hold the text of a row
+        if os.environ.get("CORPUSFORGE_DEBUG"):
+            raise
+        hint = "this is a fault of CorpusForge; CORPUSFORGE_DEBUG=1 shows the traceback (which may hold texts of rows)"
+        return _say("internal", f"{type(error).__name__} in {_place(error)}", hint, INTERNAL)
+    return 0
+
+
+def _say(code: str, message: str, hint: str, exit_code: int) -> int:
+    sys.stderr.write(f"error[{code}]: {message}\n" + (f"  {hint}\n" if hint else ""))
+    return exit_code
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the innermost frame of ours."""
+    place, trace = "an unknown place", error.__traceback__
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if "corpusforge" in path.parts:
+            place = f"{path.name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+if __name__ == "__main__":
+    sys.exit(main())

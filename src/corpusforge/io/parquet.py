@@ -1,0 +1,90 @@
+"""Partitions on disk: a folder of part-00000.parquet, part-00001.parquet, … with one schema.
+
+The same tables give the same bytes: one writer version, one compression, no clock and no path in the file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusforge.errors import ProjectError
+from corpusforge.io.stored import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+
+def write(table: pa.Table, path: Path, *, row_group_rows: int = 10_000, content_defined: bool = False) -> None:
+    """Write one Parquet file (zstd). `content_defined` chunks pages so that an insertion changes few bytes."""
+    pq.write_table(
+        table, path, compression="zstd", row_group_size=row_group_rows, use_content_defined_chunking=content_defined
+    )
+
+
+def parts(folder: Path) -> list[Path]:
+    """The partition files of a folder, in order. Raises ProjectError when there is no such folder."""
+    if not folder.is_dir():
+        raise ProjectError(f"{folder} does not exist", hint="run `dvc repro` first")
+    return sorted(folder.glob("part-*.parquet"))
+
+
+def part_name(number: int) -> str:
+    """File name of a partition."""
+    return f"part-{number:05d}.parquet"
+
+
+def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
+    """All partitions as one table, in order."""
+    return pa.concat_tables([read_table(part, columns) for part in parts(folder)])
+
+
+def rechunk(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of exactly `rows` rows (the last one may be shorter), whatever the input's cuts."""
+    waiting: list[pa.Table] = []
+    held = 0
+    for table in tables:
+        waiting.append(table)
+        held += table.num_rows
+        while held >= rows:
+            joined = pa.concat_tables(waiting)
+            yield joined.slice(0, rows).combine_chunks()
+            rest = joined.slice(rows)
+            waiting, held = [rest], rest.num_rows
+    if held:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
+class Gather:
+    """Rows of a partitioned folder by their global position; reads only the partitions and columns it needs."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self.files = files
+        self.starts = np.cumsum([0, *(pq.read_metadata(file).num_rows for file in files)])
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows, a file at a time."""
+        for file in self.files:
+            yield read_table(file)
+
+    def __call__(self, positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
+        """The rows at `positions`, in that order."""
+        order = np.argsort(positions, kind="stable")
+        wanted = positions[order]
+        pieces = []
+        for number, file in enumerate(self.files):
+            low, high = np.searchsorted(wanted, [self.starts[number], self.starts[number + 1]])
+            if high > low:
+                local = pa.array(wanted[low:high] - self.starts[number])
+                pieces.append(read_table(file, columns).take(local))
+        if not pieces:
+            schema = pq.read_schema(self.files[0])
+            return pa.schema([schema.field(name) for name in columns]).empty_table()
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return pa.concat_tables(pieces).take(pa.array(back))

@@ -1,0 +1,1 @@
+"""Personal data and secrets: recognisers, context rules, stand-ins, keys."""

@@ -1,0 +1,117 @@
+"""What surrounds a candidate: the text as recognisers should see it, and prose, code or maths around a span.
+
+Recognisers are made for clean ASCII prose. The *view* of a text takes away what hides a value from them (zero-width
+characters, soft hyphens, full-width forms, letters of other scripts glued to an address) and keeps a way back to the
+original positions. The *place* of a span says whether it stands in prose, code or maths, because a version number, a
+slice or a sum in code looks like an address, a phone or a card.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Place = Literal["prose", "code", "maths"]
+
+# Invisible characters that are dropped from the view: soft hyphen, zero-width space and joiners, word joiner, BOM.
+INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_INVISIBLE: Final = re.compile(f"[{INVISIBLE}]")
+# Latin letters keep their place in words; letters of other scripts become spaces, so that `\b` finds the border.
+_LATIN: Final = ((0x0000, 0x024F), (0x0300, 0x036F), (0x1E00, 0x1EFF))
+
+_MATHS: Final = re.compile(
+    r"\$\$[\s\S]{1,4000}?\$\$|\\\[[\s\S]{1,4000}?\\\]|\\\([\s\S]{1,2000}?\\\)|<<[^<>\n]{1,200}>>"
+    r"|\$(?=[^\s$])(?=[^$\n]{0,400}[\\^_={}+])[^$\n]{1,400}(?<=\S)\$(?!\d)"
+)
+_CODE: Final = re.compile(r"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]{1,400}`")
+_CODE_LINE: Final = re.compile(
+    r"^\s*(?:(?:async )?def \w+|class \w+\b.*[:{]|import \w|from [\w.]+ import"
+    r"|return\b.*[\w)\]\"'];?$|#include|assert\b.*[=(]"
+    r"|(?:el)?if\b.*:\s*$|(?:for|while)\b.*:\s*$|(?:var|let|const)\s+\w+\s*="
+    r"|function\b.*[({]|print\(|console\.|\$ \w|>>> "
+    r"|(?:public|private|static|protected)\s+(?:static|class|void|int|final|String)\b|(?:SELECT|INSERT|UPDATE|DELETE)\s"
+    r"|(?:use|using|my|require|sudo|git|npm|pip|curl|docker)\s.*[;&|$=/]|@\w+[.(]?)"
+    r"|\w\(.*[;{]\s*$|=.*;\s*$|^\s*[{}\])]+[;,]?\s*$|^\s*[\w.\[\]\"']+\s*(?:[+\-*/]?=|:=|=>|->)\s*[\w\[{('\"]|^\s*[\w.]+\([^)]*\)\s*;?\s*$"
+)
+
+
+class _Letters(dict[int, int | None]):
+    """Translation of single characters, filled as they are met; every entry keeps the length."""
+
+    def __missing__(self, code: int) -> int:
+        character = chr(code)
+        mapped = code
+        if any(low <= code <= high for low, high in _LATIN):
+            mapped = code
+        elif 0xFF01 <= code <= 0xFF5E:
+            mapped = code - 0xFEE0
+        elif unicodedata.category(character) == "Nd":
+            mapped = ord(str(unicodedata.digit(character)))
+        elif unicodedata.category(character)[0] in "LM":
+            mapped = 0x20
+        self[code] = mapped
+        return mapped
+
+
+_letters: Final = _Letters()
+
+
+class View:
+    """A text as recognisers see it. `back(start, end)` gives the span in the original.
+
+    `lead` is what stands before the text elsewhere (the key of a JSON value); `fixed` is the place of all of it.
+    """
+
+    def __init__(self, original: str, lead: str = "", fixed: Place | None = None) -> None:
+        self.original = original
+        self.lead, self._fixed = lead.lower().replace("_", " "), fixed
+        self._kept: Sequence[int] | None = None
+        text = original
+        if not text.isascii():
+            if _INVISIBLE.search(text):
+                self._kept = [i for i, character in enumerate(text) if character not in INVISIBLE]
+                text = _INVISIBLE.sub("", text)
+            text = text.translate(_letters)
+        self.text = text
+
+    def back(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the original text that the view's span `start`, `end` stands for."""
+        if self._kept is None or start == end:
+            return start, end
+        return self._kept[start], self._kept[end - 1] + 1
+
+    @cached_property
+    def regions(self) -> list[tuple[int, int, Place]]:
+        """Stretches of code and maths in the view."""
+        code: list[tuple[int, int, Place]] = [(m.start(), m.end(), "code") for m in _CODE.finditer(self.text)]
+        maths: list[tuple[int, int, Place]] = [(m.start(), m.end(), "maths") for m in _MATHS.finditer(self.text)]
+        return code + maths
+
+    def place(self, start: int, end: int) -> Place:
+        """Where the view's span stands: inside a code region, on a line of code, inside maths, or in prose."""
+        if self._fixed:
+            return self._fixed
+        for low, high, place in self.regions:
+            if low <= start and end <= high:
+                return place
+        return "code" if _CODE_LINE.search(self.line(start, end)) else "prose"
+
+    def line(self, start: int, end: int) -> str:
+        """The line (at most 300 characters on either side) around a span of the view."""
+        low = max(self.text.rfind("\n", 0, start) + 1, start - 300)
+        stop = self.text.find("\n", end)
+        return self.text[low : min(stop if stop >= 0 else len(self.text), end + 300)]
+
+    def before(self, start: int, size: int = 48) -> str:
+        """Lower-case text before a span of the view, not further than its line."""
+        low = max(self.text.rfind("\n", 0, start) + 1, start - size, 0)
+        return (self.lead if low == 0 else "") + self.text[low:start].lower()
+
+    def after(self, end: int, size: int = 24) -> str:
+        """Lower-case text behind a span of the view."""
+        return self.text[end : end + size].lower()

@@ -1,0 +1,35 @@
+"""Phone numbers that no numbering plan knows, but the text calls a phone number.
+
+phonenumbers finds what is valid in the regions it is asked for. People also write numbers with a digit missing, or of
+a country that was not asked for: `(88) 684-334`, `25-62-29-72`. Where a word such as `call`, `fax` or `mobile` stands
+next to seven to fifteen digits in phone-like groups, they are one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+SCORE: Final = 0.4
+
+_WORDS: Final = (
+    r"phones?|telephone|tel|mobile|mob|cell(?:phone)?|fax|call|dial|whatsapp|sms|text|contact|reach|ring|hotline"
+)
+_FILLERS: Final = r"(?: (?:number|no\.?|me|us|him|her|them|at|on|is|to|the|my|our|your)){0,4}"
+_NUMBER: Final = (
+    r"(?<![\w.$€£:/=\-])(?<!\d,)(?:\+|00)?\(?\d{1,5}\)?(?:[ .\-]{0,2}\(?\d{1,5}\)?){1,6}"
+    r"(?:[ ]?(?:x|ext\.?)[ ]?\d{1,6})?(?![\w%$€£]|[.,:/=]\d)"
+)
+_BEFORE: Final = re.compile(rf"(?i)\b(?:{_WORDS}|answering)(?:s|ing|ed)?{_FILLERS}[:#.]?\s{{1,2}}({_NUMBER})")
+_AFTER: Final = re.compile(rf"(?i)({_NUMBER})[ \-]{{1,2}}(?:office|fax|mobile|cell|home|work|phone|tel)\b")
+
+
+def named_phones(text: str) -> list[tuple[int, int, float]]:
+    """Start, end and score of the numbers that `text` calls a phone number."""
+    found = []
+    for pattern in (_BEFORE, _AFTER):
+        for match in pattern.finditer(text):
+            digits = sum(character.isdigit() for character in re.split("(?i)x|ext", match.group(1))[0])
+            if 7 <= digits <= 15:
+                found.append((match.start(1), match.end(1), SCORE))
+    return found

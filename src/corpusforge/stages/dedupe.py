@@ -1,0 +1,343 @@
+"""Dedupe: rows that say the same as another row go; each removal names the kept row and the exact similarity.
+
+Two passes. Rows with equal `content_id` are exact duplicates: where they came from does not matter. Then MinHash with
+locality-sensitive hashing (Broder 1997; Leskovec et al., Mining of Massive Datasets, ch. 3) finds candidates, and the
+exact Jaccard similarity of their shingle sets decides. Rows are taken in the order of survival (`prefer`, then the
+earliest record of the first source), and a row goes only when it is similar enough to a row that is *kept*: in a chain
+A~B~C with A and C apart, A and C stay.
+
+    web#9    "The ferry leaves the north pier at seven …"     synthetic
+    forum#2  "The ferry leaves the north pier at seven; …"    human
+    -> web#9 dropped, near_duplicate, {"kept": "forum#2", "method": "minhash", "similarity": 1.0}
+
+What is compared: a conversation without its system prompts, a task's prompt, a pair's prompt and both answers. What
+must be equal besides (kind, tools, gold, numbers, …) is in `_guard.py`. Rows without a word and without an image are
+left to `filter`. Same prompt, different gold: both tasks stay and are reported. The kept row takes on the licences and
+restrictions of the rows that go for it (`_twins.py`); what repeats a row that `ingest` refused for its terms goes too.
+
+`cluster` groups what must not be parted between training and held-out: rows with the same prompt, and rows removed
+with those that they were removed for. Its name is the smallest content id among them, removed rows included.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, field_validator
+
+from corpusforge.result import StageResult, ledger
+from corpusforge.sample import dumps
+from corpusforge.stages._guard import flat, gold_keys, guard_keys
+from corpusforge.stages._policy import RESTRICTED
+from corpusforge.stages._prefer import Rule, parse_rule
+from corpusforge.stages._stage import Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
+from corpusforge.stages._twins import SHOWN, TAKEN, take_on, taken_on, terms
+from corpusforge.text.views import compare_text, prompt_text
+
+if TYPE_CHECKING:
+    from corpusforge.text.pairs import Sets
+
+_SLICE: Final = 16_384  # rows whose texts are in memory at once
+_COMPARISONS: Final = 1_000  # per row; only much boilerplate or a very low threshold gets there, and metrics count it
+_TEXT_COLUMNS: Final = ["kind", "messages", "chosen", "rejected", "verifier"]
+
+Positions = npt.NDArray[np.int64]
+
+
+class DedupeConfig(StageConfig):
+    """When two rows are the same, and which of them stays."""
+
+    threshold: float = Field(0.8, gt=0, le=1)
+    """Jaccard similarity from which a row is a near duplicate. At 0.8 a 100-word text may differ in some 2 words."""
+    shingle: int = Field(5, ge=1, le=50)
+    """Words per shingle (characters, in scripts without spaces). Fewer forgive more edits and find more chance hits."""
+    num_perm: int = Field(128, ge=16, le=1024)
+    """Upper bound on the length of a signature. Longer ones allow purer buckets at the same recall."""
+    recall: float = Field(0.99, gt=0, lt=1)
+    """Least probability that a pair exactly at the threshold is compared; pairs above it are found more surely."""
+    exact_only: bool = False
+    """Only rows with equal content go; no near duplicates, no signatures."""
+    numbers_matter: bool = True
+    """Tasks that differ in their numbers are different tasks, however similar the words."""
+    prefer: tuple[str, ...] = ("origin in [human, synthetic, mixed]", "length desc")
+    """Who stays, as rules: `FIELD asc`, `FIELD desc`, `FIELD in [A, B]`; ties go to the earliest record."""
+    seed: int = Field(1, ge=0, lt=2**32)
+    """Changes the permutations, hence which pairs near the threshold meet. The same seed gives the same rows."""
+
+    @field_validator("prefer")
+    @classmethod
+    def _rules(cls, prefer: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in prefer:
+            parse_rule(rule)
+        return prefer
+
+
+def dedupe(
+    rows: pa.Table,
+    config: DedupeConfig | None = None,
+    *,
+    reference: pa.Table | None = None,
+    refused: pa.Table | None = None,
+    **options: Any,
+) -> StageResult:
+    """Drop exact and near duplicates; set `cluster`, and on rows for which others went `provenance`.
+
+    `reference` holds rows (of the same format) that are already there: they are never dropped and not part of the
+    result, and a new row that repeats one of them goes. So with `refused`, rows that were left out for their terms:
+    what repeats one of them is `restricted`. `options` are fields of DedupeConfig. Raises ConfigError.
+    """
+    inputs = {
+        name: Held(table) for name, table in (("reference", reference), ("refused", refused)) if table is not None
+    }
+    return in_memory(STAGE, rows, configure(DedupeConfig, config, options), inputs)
+
+
+def _summarise(rows: pa.Table, config: DedupeConfig, _inputs: Inputs) -> pa.Table:
+    slices = [_summary(rows.slice(at, _SLICE), config) for at in range(0, max(rows.num_rows, 1), _SLICE)]
+    return pa.concat_tables(slices)
+
+
+def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
+    """One small row per row: who it is, what it may be merged with, and the hashes of its bands."""
+    from corpusforge.text.shingles import shingle, text_keys
+
+    shingles = shingle(compare_text(rows), config.shingle)
+    images = np.asarray(pc.fill_null(pc.list_value_length(rows["images"]), 0)) > 0
+    columns: dict[str, Any] = {
+        "row_id": rows["row_id"],
+        "content_id": rows["content_id"],
+        "cluster": pc.coalesce(rows["cluster"], rows["content_id"]),
+        "comparable": (shingles.units > 0) | images,
+        "units": shingles.units,
+        "prompt": text_keys(prompt_text(rows)),
+        "gold": gold_keys(rows),
+    }
+    if not config.exact_only:
+        from corpusforge.text.minhash import band_hashes, parameters, signatures
+
+        bands, height = parameters(config.threshold, config.num_perm, config.recall)
+        signature = signatures(shingles.hashes, shingles.starts, bands * height, config.seed)
+        hashed = band_hashes(
+            signature,
+            bands,
+            height,
+            guard_keys(rows, shingles.numbers if config.numbers_matter else None, config.shingle),
+        )
+        columns["bands"] = pa.FixedSizeListArray.from_arrays(pa.array(hashed.ravel()), bands)
+    frame = pl.DataFrame(pl.from_arrow(rows.select(["kind", "language", "domain", "rating", "source", "extra"])))
+    keys = (
+        frame.with_columns(length=pl.lit(pl.Series(shingles.units)))
+        .select(
+            *(rule.key().alias(f"key{i}") for i, rule in enumerate(_rules(config))),
+            pl.col("source").struct.field("record").alias("record"),
+        )
+        .with_columns(terms(rows))
+    )
+    own = keys.to_arrow(compat_level=pl.CompatLevel.oldest())
+    return pa.table({**columns, **{name: own[name] for name in own.column_names}})
+
+
+def _rules(config: DedupeConfig) -> list[Rule]:
+    return [parse_rule(rule) for rule in config.prefer]
+
+
+def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetch) -> Decision:
+    count = summary.num_rows
+    # Behind the rows of the corpus: those that are there already, and those that ingest refused for their terms.
+    for name in ("reference", "refused"):
+        behind, known = inputs.get(name), summary.num_rows
+        if behind is not None:
+            summary = pa.concat_tables([summary, *(_summarise(part, config, inputs) for part in behind.tables())])
+            fetch = _behind(fetch, known, behind)
+    barred = known if inputs.get("refused") is not None else summary.num_rows
+    facts = pl.DataFrame(pl.from_arrow(summary.drop_columns(["bands"] if "bands" in summary.column_names else [])))
+    order = _order(facts, count, config)
+    leader = _leaders(facts, order)
+    near, similarity = np.full(len(facts), -1, np.int64), np.ones(len(facts))
+    figures: dict[str, Any] = {}
+    if not config.exact_only:
+        compared = order[(leader[order] < 0) & (facts["units"].to_numpy()[order] > 0)]
+        near[compared], similarity[compared], figures = _near(compared, summary["bands"], config, fetch, count)
+    # What repeats a row that itself went is told of the row that stays: its text is the same.
+    first = np.where(leader >= 0, leader, np.arange(len(facts)))
+    exact = (leader >= 0) & (near[first] < 0)
+    partner = np.where(exact, leader, near[first])
+    similarity = np.where(exact, 1.0, similarity[first])
+    cluster = _clusters(facts, partner, leader)
+    conflict, taken = _conflicts(facts, partner, count), taken_on(facts, partner, exact, count)
+    gone = partner[:count] >= 0
+    whole = pl.DataFrame({"at": np.arange(count)}).join(taken, on="at", how="left", maintain_order="left")
+    verdicts = pa.table(
+        {
+            "kept": summary["row_id"].take(pa.array(partner[:count], mask=~gone)),
+            "similarity": pa.array(np.round(similarity[:count], 6), mask=~gone),
+            "method": pa.array(np.where(exact[:count], "exact", "minhash"), pa.string(), mask=~gone),
+            "cluster": cluster[:count].cast(pa.string()),
+            "conflict": pa.array([conflict.get(i) for i in range(count)], pa.string()),
+            "refused": _refused(facts, partner[:count], barred),
+            **{name: whole[name].to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string()) for name in TAKEN},
+        }
+    )
+    figures |= {
+        "clusters": len(pc.unique(verdicts["cluster"])),
+        "without_text": int((~facts["comparable"].to_numpy()[:count]).sum()),
+        "similarity": _histogram(similarity[:count][gone]),
+    }
+    return Decision(verdicts, figures)
+
+
+def _behind(fetch: Fetch, count: int, other: Fetch) -> Fetch:
+    """Extend `fetch` to rows whose positions lie behind the first `count`."""
+
+    def both(positions: Positions, columns: list[str]) -> pa.Table:
+        own, further = positions[positions < count], positions[positions >= count] - count
+        return pa.concat_tables([fetch(own, columns), other(further, columns)])
+
+    return both
+
+
+def _order(facts: pl.DataFrame, count: int, config: DedupeConfig) -> Positions:
+    """Positions in the order of survival: reference rows, then by the rules, then the earliest record."""
+    rules = _rules(config)
+    keys = [f"key{i}" for i in range(len(rules))]
+    falling = [False, *(rule.descending for rule in rules), False, False, False]
+    ranked = facts.select(*keys, "source", "record", "row_id").with_row_index("at")
+    ranked = ranked.with_columns(new=pl.col("at") < count)
+    by = ["new", *keys, "source", "record", "row_id"]
+    return ranked.sort(by, descending=falling, nulls_last=True, maintain_order=True)["at"].to_numpy().astype(np.int64)
+
+
+def _leaders(facts: pl.DataFrame, order: Positions) -> Positions:
+    """For each row the first row in order with the same content; -1 where it is that row, or says nothing."""
+    ranked = facts.select("content_id", "comparable")[order].with_columns(at=pl.Series(order))
+    first = ranked.select(pl.when("comparable").then(pl.col("at").first().over("content_id", "comparable")))
+    out = np.full(len(facts), -1, np.int64)
+    found = first.to_series().fill_null(-1).to_numpy()
+    out[order] = np.where(found == order, -1, found)
+    return out
+
+
+def _near(
+    compared: Positions, bands: pa.ChunkedArray, config: DedupeConfig, fetch: Fetch, count: int
+) -> tuple[Positions, npt.NDArray[np.float64], dict[str, Any]]:
+    """For each of the positions `compared`, in order of survival: the kept row it goes for (or -1), and similarity."""
+    from corpusforge.text.minhash import candidate_probability, parameters
+    from corpusforge.text.pairs import buckets, survivors
+
+    width, height = parameters(config.threshold, config.num_perm, config.recall)
+    hashed = np.asarray(flat(bands).flatten()).reshape(-1, width)
+    members = buckets(hashed[compared])
+    shared = np.flatnonzero((members >= 0).any(axis=1))
+    chosen = compared[shared]
+    by_position = np.argsort(chosen)
+    places = np.empty(len(chosen), np.int64)
+    places[by_position] = np.arange(len(chosen))
+    kept, found, made, cut = survivors(
+        members[shared],
+        _sets_of(chosen[by_position], config, fetch),
+        places,
+        chosen >= count,
+        config.threshold,
+        _COMPARISONS,
+    )
+    partner, similarity = np.full(len(compared), -1, np.int64), np.ones(len(compared))
+    partner[shared] = np.where(kept >= 0, chosen[kept], -1) if len(chosen) else kept
+    similarity[shared] = found
+    figures = {
+        "bands": width,
+        "rows_per_band": height,
+        "recall_at_threshold": round(candidate_probability(config.threshold, width, height), 6),
+        "comparisons": made,
+        "comparisons_cut": cut,
+    }
+    return partner, similarity, figures
+
+
+def _sets_of(positions: Positions, config: DedupeConfig, fetch: Fetch) -> Sets:
+    """Shingle sets of rows, their texts fetched slice by slice."""
+    from corpusforge.text.pairs import join, sets
+    from corpusforge.text.shingles import shingle
+
+    slices = [positions[at : at + _SLICE] for at in range(0, len(positions), _SLICE)]
+    return join([sets(shingle(compare_text(fetch(part, _TEXT_COLUMNS)), config.shingle)) for part in slices])
+
+
+def _clusters(facts: pl.DataFrame, partner: Positions, leader: Positions) -> pa.Array:
+    """Name of each row's cluster: the smallest id among rows linked by a removal or by the same prompt."""
+    from corpusforge.text.pairs import components
+
+    prompt = facts["prompt"].to_numpy()
+    asked = np.flatnonzero(prompt)
+    _, first, group = np.unique(prompt[asked], return_index=True, return_inverse=True)
+    pairs = [(asked, asked[first][group])]
+    pairs += [(np.flatnonzero(link >= 0), link[link >= 0]) for link in (partner, leader)]
+    left, right = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    label = pl.Series("label", components(len(facts), left, right))
+    return facts.select(pl.col("cluster").min().over(label)).to_series().to_arrow()
+
+
+def _conflicts(facts: pl.DataFrame, partner: Positions, count: int) -> dict[int, str]:
+    """Kept tasks whose prompt has another gold elsewhere: position -> detail, naming the other rows."""
+    tasks = facts.select("prompt", "gold", "row_id").with_row_index("at")
+    tasks = tasks.filter(pl.Series(partner < 0) & (pl.col("gold") != 0) & (pl.col("prompt") != 0))
+    tasks = tasks.filter(pl.col("gold").n_unique().over("prompt") > 1).sort("prompt", "row_id")
+    details = {}
+    for (_,), group in tasks.group_by("prompt", maintain_order=True):
+        others = group.group_by("gold", maintain_order=True).head(SHOWN)
+        for at, gold in group.select("at", "gold").iter_rows():
+            if at < count:
+                ids = others.filter(pl.col("gold") != gold)["row_id"].sort().head(SHOWN)
+                details[at] = dumps({"other_gold": ids.to_list(), "same_prompt": len(group)})
+    return details
+
+
+def _refused(facts: pl.DataFrame, partner: Positions, barred: int) -> pa.Array:
+    """For each row that repeats one that ingest refused: what that one stated, as JSON."""
+    told: list[str | None] = [None] * len(partner)
+    for at in np.flatnonzero(partner >= barred):
+        said = facts.row(int(partner[at]), named=True)
+        told[at] = dumps({"license": said["license"], "restrictions": said["restrictions"].split(",")})
+    return pa.array(told, pa.string())
+
+
+def _histogram(similarity: npt.NDArray[np.float64]) -> dict[str, int]:
+    """Count removals by similarity, in steps of a twentieth; 1.00 stands for equal sets alone."""
+    steps, counts = np.unique(np.floor(similarity * 20 + 1e-9) / 20, return_counts=True)
+    return {f"{step:.2f}": int(number) for step, number in zip(steps, counts, strict=True)}
+
+
+def _apply(rows: pa.Table, verdicts: pa.Table, _config: DedupeConfig, _inputs: Inputs) -> StageResult:
+    gone = np.asarray(pc.is_valid(verdicts["kept"]))
+    at = np.flatnonzero(gone)
+    reasons, details = [], []
+    for line in verdicts.select(["kept", "similarity", "method", "refused"]).take(pa.array(at)).to_pylist():
+        refused = line.pop("refused")
+        if refused is None:
+            reasons.append("exact_duplicate" if line["method"] == "exact" else "near_duplicate")
+        else:
+            reasons.append(RESTRICTED)
+            line = {"twin": line.pop("kept"), **line, **json.loads(refused)}
+        details.append(line)
+    rows = rows.set_column(rows.schema.get_field_index("cluster"), "cluster", verdicts["cluster"])
+    notes = []
+    for reason, column in (("conflicting_gold", "conflict"), ("stricter_twin", "note")):
+        found = dict(_noted(verdicts[column]))
+        notes.append(ledger(rows, list(found), "dedupe", [reason] * len(found), list(found.values())))
+    metrics = {note: table.num_rows for note, table in zip(("conflicting_gold", "stricter_twin"), notes, strict=True)}
+    kept = take_on(rows, verdicts).filter(pa.array(~gone))
+    return StageResult("dedupe", kept, ledger(rows, at, "dedupe", reasons, details), pa.concat_tables(notes), metrics)
+
+
+def _noted(column: pa.ChunkedArray) -> list[tuple[int, dict[str, Any]]]:
+    """Positions and details of the rows of which there is something to note."""
+    at = np.flatnonzero(np.asarray(pc.is_valid(column)))
+    return [(int(i), json.loads(text)) for i, text in zip(at, column.take(pa.array(at)).to_pylist(), strict=True)]
+
+
+STAGE: Final = Decided("dedupe", DedupeConfig, _summarise, _decide, _apply, needs=("refused",), columns=("provenance",))

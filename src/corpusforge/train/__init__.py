@@ -1,0 +1,1 @@
+"""Training on the shards: thin adapters over TRL, what they start from, and what the trainer will really see."""

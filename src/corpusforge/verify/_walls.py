@@ -1,0 +1,88 @@
+"""What confines a program: the policy of `sandlock` and the limits of the kernel.
+
+Landlock guards files, TCP ports and signals, seccomp the system calls; see landlock(7) and seccomp(2). Trying what
+they do not guard (tests/verify/test_sandbox.py keeps the trials) gave the list of calls that are denied by name:
+
+    chmod, chown, utime, setxattr   Landlock does not watch them: they worked on files that may not even be read
+    prlimit64, sched_setaffinity    they reach every process of the same user, the trainer too
+    clock_settime, mknod            root could set the clock, and make the machine's disk a file of its own
+    memfd_create, fallocate         memory and disk that no limit counts
+
+One process is held to its memory by the kernel (`RLIMIT_AS`). Sandlock's own count, which takes a message for every
+piece that is asked for, is used only where there can be several: on a busy machine a right solution was killed that
+passed when held again, and at its age nothing else kills.
+
+The disk quota of sandlock is not used: it counts only when a file is opened, and rules out denying `chmod`. That a path
+exists stays visible; what it holds does not.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import platform
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from corpusforge.verify.sandbox import Limits
+
+_LIBRARIES: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_DENIED: Final = (
+    *("fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "utimensat"),
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr"),
+    *("clock_settime", "clock_adjtime", "settimeofday", "adjtimex"),
+    *("setpriority", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity", "ioprio_set"),
+    *("mknodat", "chroot"),
+    "prlimit64",
+    *("memfd_create", "memfd_secret", "fallocate"),
+    *("sync", "syncfs", "syslog", "acct", "swapon", "reboot", "pidfd_open", "pidfd_getfd", "kcmp"),
+)
+_DENIED_X86: Final = ("chmod", "chown", "lchown", "utime", "utimes", "futimesat", "mknod")  # old names, on x86 only
+
+
+def bound(process: int, limits: Limits) -> None:
+    """Set the kernel's limits of a process, from outside: from inside, the call for it would reach our processes."""
+    import resource
+
+    memory, seconds, scratch = limits.memory_mib * 2**20, math.ceil(limits.seconds), limits.scratch_mib * 2**16
+    resource.prlimit(process, resource.RLIMIT_AS, (memory, memory))
+    resource.prlimit(process, resource.RLIMIT_CPU, (seconds, seconds + 1))  # a signal first, which says why
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (scratch, scratch))
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (limits.files, limits.files))
+    resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))
+
+
+def policy(folder: Path, limits: Limits, random: bool) -> dict[str, Any]:
+    """What sandlock is to allow: reading Python, writing in `folder`; the same random numbers every time, if any."""
+    return {
+        "fs_readable": _readable(),
+        "fs_writable": [str(folder), "/dev/null"],
+        "cwd": str(folder),
+        "clean_env": True,
+        "env": {"PYTHONHASHSEED": "0", "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"},
+        "max_memory": (limits.memory_mib + 64) * 2**20 if limits.processes > 1 else None,
+        "max_processes": limits.processes,
+        "no_coredump": True,
+        "random_seed": 0 if random else None,
+        "extra_deny_syscalls": [*_DENIED, *(_DENIED_X86 if platform.machine() == "x86_64" else ())],
+    }
+
+
+@functools.cache
+def interpreter() -> str:
+    """The interpreter itself, not the one of a virtual environment: that has no more than the standard library."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+@functools.cache
+def _readable() -> list[str]:
+    """What an interpreter needs to start and to import the standard library."""
+    folder, name = sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or ""
+    library = [str(Path(folder, name))] if name.endswith(".so") or ".so." in name else []
+    paths = [interpreter(), sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *library, *_LIBRARIES]
+    devices = ["/dev/urandom", "/dev/zero"]
+    return [*dict.fromkeys(path for path in (*paths, *devices) if path and Path(path).exists())]

@@ -1,0 +1,65 @@
+r"""assert_tests: a solution in Python passes when every assertion holds. The tests of MBPP and of HumanEval.
+
+    spec   {"tests": ["assert add(1, 2) == 3"], "setup": "", "reference": "def add…"}
+           {"tests": ["def check(candidate): …\n\ncheck(add)"], "prompt": "def add(a, b):…", "entry_point": "add"}
+    rule   code.tests, code.raised, code.missing, code.timeout, code.none, …
+
+MBPP: Austin et al. 2021, Program Synthesis with Large Language Models. HumanEval: Chen et al. 2021, Evaluating Large
+Language Models Trained on Code. The tests run in a process of their own, confined, and hold the solution's functions
+by a thread of plain values (see `_wire`); a solution cannot say that it passed, it can only return the right values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from corpusforge.verify import _python
+from corpusforge.verify._dialogue import Trial, verdicts
+from corpusforge.verify._verdict import Verdict, failed, undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from corpusforge.verify._verdict import Task
+    from corpusforge.verify.sandbox import Limits
+
+_MARK: Final = "__came_to_an_assertion__"
+
+
+def check(task: Task, completion: Any, limits: Limits | None = None) -> Verdict:
+    """Judge one completion: a text, or the messages of a chat."""
+    return check_many([task], [completion], limits)[0]
+
+
+def check_many(tasks: Sequence[Task], completions: Sequence[Any], limits: Limits | None = None) -> list[Verdict]:
+    """Judge completions, each of the task at the same place, on all processors."""
+    pairs = zip(tasks, completions, strict=True)
+    return verdicts([_trial(task.spec, _python.said(completion)) for task, completion in pairs], limits)
+
+
+def _trial(spec: Mapping[str, Any], completion: str) -> Trial | Verdict:
+    tests, setup = spec.get("tests"), spec.get("setup") or ""
+    if not isinstance(tests, list) or not all(isinstance(text, str) for text in (*tests, setup)):
+        return undecided("code.unreadable_spec")
+    marked = [_python.marked(test, _MARK, number) for number, test in enumerate(tests)]
+    ready = [test for test in marked if test is not None]
+    if len(ready) < len(marked) or _python.parsed(setup) is None:
+        return undecided("code.unreadable_spec")
+    if not any(asserts for _, asserts in ready):
+        return undecided("code.no_tests")
+    entry, reference = spec.get("entry_point"), spec.get("reference")
+    own = {entry} if isinstance(entry, str) and entry else set()
+    own |= _python.defined(reference) if isinstance(reference, str) else set()
+    names, modules = _python.needed([setup, *tests], own)
+    program = _program(spec, completion, names)
+    if program is None:
+        return failed("code.none")
+    judge = {"names": names, "modules": modules, "setup": setup, "tests": ready, "mark": _MARK}
+    return Trial({"code": program, "before": _python.imports(setup), "module": "", "name": ""}, judge)
+
+
+def _program(spec: Mapping[str, Any], completion: str, names: Sequence[str]) -> str | None:
+    prompt, entry = spec.get("prompt"), spec.get("entry_point")
+    if isinstance(prompt, str) and prompt and isinstance(entry, str):
+        return _python.completed(prompt, completion, entry)
+    return _python.code_of(completion, [entry] if isinstance(entry, str) and entry else names)

@@ -1,0 +1,306 @@
+"""Confined Python: a program runs with nothing but the standard library, a scratch folder and a few seconds.
+
+    run("import socket; socket.create_connection(('10.0.0.1', 80))")   ->  Ran("error", …): permission denied
+    run("while True: pass", limits=Limits(seconds=1))                  ->  Ran("timeout", …)
+
+The walls are the kernel's (see `_walls`); no root and no container is needed. The program's folder is watched while it
+runs, its output is cut, and at the end it is dead with everything that it started, and its folder is gone.
+
+Where confinement does not work, `available()` says why and nothing is run: there is no unconfined mode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import marshal
+import os
+import select
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from corpusforge.errors import MissingExtra, ProjectError
+from corpusforge.verify._walls import bound, interpreter, policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import CodeType, TracebackType
+
+Outcome = Literal["ok", "error", "crashed", "killed", "timeout", "output", "disk"]
+
+_TICK: Final = 0.02  # seconds between two looks at the scratch folder
+_CHUNK: Final = 65536
+_RANDOM: Final = (b"random", b"secrets", b"uuid")  # a program with such a word gets the same numbers in every run
+_BOOT: Final = """
+import marshal, os
+def take(count):
+    data = b""
+    while len(data) < count:
+        part = os.read(0, count - len(data))
+        if not part:
+            os._exit(3)
+        data += part
+    return data
+if os.geteuid() == 0:  # root without its capabilities: see capset(2)
+    import ctypes
+    header, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    if ctypes.CDLL(None).capset(header, none):
+        os._exit(3)
+code, given = marshal.loads(take(int.from_bytes(take(8), "big")))
+exec(code, given)
+"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one confined program may use."""
+
+    seconds: float = 5.0
+    """Of processor time for each process, in whole seconds (rounded up)."""
+    patience: float = 3.0
+    """Times `seconds`, of wall time for the whole run: more than 1, so that a busy machine changes no verdict."""
+    memory_mib: int = 512
+    """Of all its processes together; also the address space of each."""
+    processes: int = 1
+    """At a time; threads do not count, their stacks count as memory. With more than one a program can fork.
+    Its children die with the run, but one in a session of its own lives on if whoever called `run` is killed first."""
+    files: int = 64
+    """Open at a time, per process."""
+    output_kib: int = 64
+    """On standard output; of one answer where a program is asked several times."""
+    scratch_mib: int = 16
+    """In its folder, of which one file may hold a sixteenth. The folder is looked at every 20 ms."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of a program."""
+
+    outcome: Outcome
+    """`ok`: it ended with code 0; `error`: with another; `crashed`: by a signal; `killed`: by SIGKILL, which is how
+    processes end that together ask for too much memory (one alone gets a MemoryError); else the limit that it hit."""
+    stdout: bytes = b""
+    """What it wrote, cut at the limit."""
+    exit_code: int | None = None
+    """None when it did not end by itself."""
+    seconds: float = 0.0
+
+
+def run(program: str, *, stdin: bytes = b"", limits: Limits | None = None) -> Ran:
+    """Run a Python program confined, and wait for its end. Standard error is thrown away.
+
+    Raises ProjectError where confinement does not work (see `available`), MissingExtra without the package.
+    """
+    require()
+    return _run(program, stdin, limits or Limits())
+
+
+def require() -> None:
+    """Nothing if programs can be confined here; else raises MissingExtra or ProjectError."""
+    if reason := available():
+        if "corpusforge[verify]" in reason:
+            raise MissingExtra("confining code needs sandlock", hint="pip install 'corpusforge[verify]'")
+        raise ProjectError(f"code cannot be confined here: {reason}", hint="run code tasks on Linux 6.12 or later")
+
+
+@functools.cache
+def available() -> str | None:
+    """None if programs are really confined here, found out once by trying; else the reason."""
+    if sys.platform != "linux":
+        return f"confinement needs Linux, this is {sys.platform}"
+    try:
+        import sandlock
+    except ImportError:
+        return "sandlock is not installed: pip install 'corpusforge[verify]'"
+    if (found := sandlock.landlock_abi_version()) < (needed := sandlock.min_landlock_abi()):
+        return f"the kernel's Landlock is version {found}, {needed} is needed"
+    with tempfile.TemporaryDirectory(prefix="corpusforge-") as folder, socket.create_server(("127.0.0.1", 0)) as server:
+        secret = Path(folder, "secret")
+        secret.write_text("secret", encoding="utf-8")
+        try:
+            ran = _run(_PROBE.format(path=str(secret), port=server.getsockname()[1]), b"", Limits())
+        except (OSError, RuntimeError) as error:
+            return f"a confined program does not start: {type(error).__name__}"
+        kept = secret.read_text(encoding="utf-8") == "secret"
+    if ran.stdout != b"confined" or not kept:
+        return f"a confined program was not confined, or did not run: {ran.outcome}, {ran.stdout[:40].decode()!r}"
+    return None
+
+
+_PROBE: Final = """
+import os, socket
+def refused(name, act):
+    try:
+        act()
+    except PermissionError:
+        return
+    os.write(1, name.encode() + b" is open ")
+    os._exit(1)
+refused("reading", lambda: open({path!r}))
+refused("writing", lambda: open({path!r}, "w"))
+refused("mode", lambda: os.chmod({path!r}, 0o777))
+refused("network", lambda: socket.create_connection(("127.0.0.1", {port}), 1))
+refused("signals", lambda: os.kill(os.getppid(), 0))
+os.write(1, b"confined")
+"""
+
+
+def _run(program: str, stdin: bytes, limits: Limits) -> Ran:
+    start = time.monotonic()
+    deadline = start + limits.seconds * limits.patience
+    with Confined(_MAIN, {"program": program, "__name__": "__main__"}, limits) as child:
+        child.outbox += stdin
+        child.close_when_sent = True
+        while not child.ended:
+            pump(child, deadline=deadline)
+            if len(child.inbox) > limits.output_kib * 1024:
+                child.trouble = "output"
+        outcome, code = child.finish(deadline)
+        stdout = bytes(child.inbox[: limits.output_kib * 1024])
+    return Ran(outcome, stdout, code, time.monotonic() - start)
+
+
+_MAIN: Final = compile("exec(compile(program, 'program.py', 'exec'), {'__name__': '__main__'})", "<main>", "exec")
+
+
+class Confined:
+    """A confined program while it runs: bytes for its standard input wait in `outbox`, its output comes to `inbox`.
+
+    `given` are the names that its code finds: plain data and code objects, whatever marshal can write.
+    A context manager: when it is left, the program and everything it started is dead and its folder is gone.
+    """
+
+    def __init__(self, code: CodeType, given: Mapping[str, Any], limits: Limits) -> None:
+        self.limits = limits
+        self.inbox, self.outbox = bytearray(), bytearray(_payload(code, given))
+        self._random = any(word in self.outbox for word in _RANDOM)
+        self.close_when_sent = False
+        self.trouble: Outcome | None = None
+        """The limit that it hit, as far as it is known before its end."""
+        self.silent = False
+        """Whether its output is closed."""
+
+    def __enter__(self) -> Confined:
+        import sandlock
+
+        self._folder = Path(tempfile.mkdtemp(prefix="corpusforge-"))
+        self._process: Any = None
+        try:
+            self._box = sandlock.Sandbox(**policy(self._folder, self.limits, self._random))
+            piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
+            self._process = self._box.popen([interpreter(), "-I", "-S", "-B", "-c", _BOOT], piped, piped, null)
+            bound(self._process.pid, self.limits)  # before it is sent anything to run
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        for stream in (self._process.stdin, self._process.stdout):
+            os.set_blocking(stream.fileno(), False)
+        self._looked = time.monotonic()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._process is not None:
+            self._process.__exit__(kind, error, at)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to wait for: it closed its output, or hit a limit."""
+        return self.silent or self.trouble is not None
+
+    def finish(self, deadline: float) -> tuple[Outcome, int | None]:
+        """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
+        from sandlock import ExitReason
+
+        left = 0.001 if self.trouble else max(0.001, deadline - time.monotonic())
+        result = self._process.wait(left)
+        if self.trouble or result.reason is ExitReason.TIMEOUT:
+            return self.trouble or "timeout", None
+        if result.reason is ExitReason.EXITED:
+            return ("error" if result.exit_code else "ok"), result.exit_code
+        if result.reason is ExitReason.KILLED:
+            return "killed", None
+        return ("timeout" if result.signal == _SIGXCPU else "crashed"), None
+
+    def receive(self) -> None:
+        """Read what is there. Called when its output is readable."""
+        part = self._process.stdout.read(_CHUNK)
+        if part:
+            self.inbox += part
+        elif part is not None:
+            self.silent = True
+
+    def send(self) -> None:
+        """Write what fits. Called when its input is writable."""
+        try:
+            written = self._process.stdin.write(self.outbox)
+        except OSError:  # it closed its input, or is dead
+            self.outbox.clear()
+        else:
+            del self.outbox[: written or 0]
+        if not self.outbox and self.close_when_sent:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+
+    @property
+    def output(self) -> Any:
+        """The file to read from."""
+        return self._process.stdout
+
+    @property
+    def input(self) -> Any:
+        """The file to write to."""
+        return self._process.stdin
+
+    def look(self, now: float) -> None:
+        """Notice when its folder grew too large."""
+        if now - self._looked >= _TICK:
+            self._looked = now
+            if _size(str(self._folder)) > self.limits.scratch_mib * 2**20:
+                self.trouble = self.trouble or "disk"
+
+
+_SIGXCPU: Final = 24
+
+
+def pump(*children: Confined, deadline: float) -> None:
+    """Move bytes to and from confined programs once: at most 64 KiB each, waiting at most 20 ms.
+
+    A child still running at `deadline` (time.monotonic seconds) hit its time limit.
+    """
+    now = time.monotonic()
+    readable = {child.output: child for child in children if not child.silent}
+    writable = {child.input: child for child in children if child.outbox}
+    ready, free, _ = select.select([*readable], [*writable], [], max(0.0, min(_TICK, deadline - now)))
+    for stream in ready:
+        readable[stream].receive()
+    for stream in free:
+        writable[stream].send()
+    now = time.monotonic()
+    for child in children:
+        child.look(now)
+        if now >= deadline and not child.ended:
+            child.trouble = "timeout"
+
+
+def _payload(code: CodeType, given: Mapping[str, Any]) -> bytes:
+    packed = marshal.dumps((code, dict(given)))
+    return len(packed).to_bytes(8, "big") + packed
+
+
+def _size(folder: str) -> int:
+    """Bytes of the files in a folder, as stored: a hole costs nothing."""
+    total = 0
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    total += _size(entry.path)
+    return total

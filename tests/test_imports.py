@@ -1,0 +1,62 @@
+"""Optional weight stays optional: what importing the package loads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "torch",
+    "trl",
+    "transformers",
+    "ray",
+    "spacy",
+    "presidio_analyzer",
+    "dvc",
+    "numba",
+    "datasets",
+    "duckdb",
+    "pandas",
+}
+
+
+def modules(statement):
+    """Names in sys.modules after a statement, in a fresh interpreter."""
+    code = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(run.stdout))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import corpusforge",
+        "import corpusforge; dir(corpusforge)",
+        "import corpusforge.config",
+        "import corpusforge.project",
+        "import corpusforge.cli",
+    ],
+)
+def test_loads_nothing_heavy(statement):
+    assert modules(statement) & HEAVY == set()
+
+
+def test_the_heavy_packages_are_there_to_be_loaded():
+    """Otherwise the test above would pass for the wrong reason."""
+    from importlib.util import find_spec
+
+    assert [name for name in sorted(HEAVY - {"ray"}) if find_spec(name) is None] == []
+
+
+def test_import_brings_at_most_twice_the_modules_of_polars_and_pyarrow():
+    """A stand-in for time, which varies; benchmarks/import_time.py measures it."""
+    assert len(modules("import corpusforge")) <= 2 * len(modules("import polars, pyarrow"))
+
+
+@pytest.mark.parametrize("stage", ["dedupe", "filter", "scrub", "grade", "decontaminate", "blend", "shard"])
+def test_a_stage_loads_nothing_heavy(stage):
+    """Kernels and recognisers are imported when a stage runs."""
+    assert modules(f"import corpusforge.stages.{stage}") & HEAVY == set()

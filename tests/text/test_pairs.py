@@ -1,0 +1,107 @@
+"""Exact similarity, buckets, survivors and groups against plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusforge.text.pairs import Sets, buckets, components, jaccard, join, sets, survivors
+from corpusforge.text.shingles import Shingles
+
+SMALL_SETS = st.lists(st.sets(st.integers(0, 30), max_size=12), min_size=1, max_size=8)
+ANSWER = 1 << 63
+
+
+def as_sets(rows: list[set[int]] | list[list[int]]) -> Sets:
+    """Sets of the kernels from Python collections."""
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    values = np.array([value for row in rows for value in row], np.uint64)
+    nothing = np.zeros(len(rows), np.uint64)
+    return sets(Shingles(values, starts, nothing.astype(np.int32), nothing))
+
+
+def plain_jaccard(a: set[int], b: set[int]) -> float:
+    """The definition."""
+    return len(a & b) / len(a | b) if a | b else 0.0
+
+
+@given(SMALL_SETS)
+def test_jaccard_is_exact(rows: list[set[int]]) -> None:
+    """The kernel gives the definition's value, to the last bit."""
+    made = as_sets(rows)
+    for i, a in enumerate(rows):
+        for j, b in enumerate(rows):
+            assert jaccard(made, i, made, j) == plain_jaccard(a, b)
+
+
+@given(SMALL_SETS, SMALL_SETS)
+def test_answers_count_apart(prompts: list[set[int]], answers: list[set[int]]) -> None:
+    """With answer bits the smaller of both similarities counts."""
+    pairs = list(zip(prompts, answers, strict=False))
+    made = as_sets([p | {value | ANSWER for value in a} for p, a in pairs])
+    for i, (p, a) in enumerate(pairs):
+        for j, (q, b) in enumerate(pairs):
+            whole = plain_jaccard(p | {-1 - v for v in a}, q | {-1 - v for v in b})
+            assert jaccard(made, i, made, j) == (min(whole, plain_jaccard(a, b)) if a | b else whole)
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=9), max_size=6))
+def test_sets_are_sorted_and_without_repetition(rows: list[list[int]]) -> None:
+    """Each row's span holds its distinct values in order, also after joining parts."""
+    whole = join([as_sets([row]) for row in rows])
+    assert len(whole) == len(rows)
+    for i, row in enumerate(rows):
+        assert whole.values[whole.starts[i] : whole.starts[i + 1]].tolist() == sorted(set(row))
+
+
+@given(SMALL_SETS, st.floats(0.05, 1))
+def test_survivors_are_the_greedy_choice(rows: list[set[int]], threshold: float) -> None:
+    """With one bucket for all, the kernel keeps exactly the rows that a plain greedy pass keeps."""
+    members = buckets(np.zeros((len(rows), 1), np.uint64))
+    places, nobody = np.arange(len(rows)), np.zeros(len(rows), bool)
+    partner, similarity, _, cut = survivors(members, as_sets(rows), places, nobody, threshold, 100)
+    kept: list[int] = []
+    for i, row in enumerate(rows):
+        hits = [j for j in kept if plain_jaccard(rows[j], row) >= threshold]
+        assert partner[i] == (hits[0] if hits else -1)
+        if hits:
+            assert similarity[i] == plain_jaccard(rows[hits[0]], row)
+        else:
+            kept.append(i)
+    assert cut == 0
+
+
+def test_the_limit_is_counted() -> None:
+    """Three kept rows in the bucket, one comparison allowed: the fourth row stays, and is counted."""
+    rows = [{1, 2}, {3, 4}, {5, 6}, {5, 6}]
+    members = buckets(np.zeros((4, 1), np.uint64))
+    nobody = np.zeros(4, bool)
+    assert survivors(members, as_sets(rows), np.arange(4), nobody, 0.5, 100)[0].tolist() == [-1, -1, -1, 2]
+    partner, _, made, cut = survivors(members, as_sets(rows), np.arange(4), nobody, 0.5, 1)
+    assert (partner.tolist(), made, cut) == ([-1] * 4, 3, 2)
+
+
+def test_protected_rows_stay() -> None:
+    """An equal row that is protected is not dropped, and still drops the next one."""
+    members = buckets(np.zeros((3, 1), np.uint64))
+    protected = np.array([True, True, False])
+    assert survivors(members, as_sets([{1}] * 3), np.arange(3), protected, 0.8, 9)[0].tolist() == [-1, -1, 0]
+
+
+def test_buckets_number_what_is_shared() -> None:
+    """A value that one row alone has is -1; numbers of different bands do not overlap."""
+    found = buckets(np.array([[7, 1], [7, 2], [8, 2], [9, 3]], np.uint64))
+    assert found.tolist() == [[0, -1], [0, 1], [-1, 1], [-1, -1]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
+def test_components_follow_links(links: list[tuple[int, int]]) -> None:
+    """Two positions share a label exactly when links lead from one to the other; the label is the smallest."""
+    reach = [{i} for i in range(10)]
+    for a, b in links:
+        joined = reach[a] | reach[b]
+        for i in joined:
+            reach[i] = joined
+    left, right = (np.array([link[side] for link in links], np.int64) for side in (0, 1))
+    assert components(10, left, right).tolist() == [min(group) for group in reach]

@@ -1,0 +1,65 @@
+"""Texts of rows: one property per test, over every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from corpusforge.sample import MESSAGE_FIELDS, SCHEMA
+from corpusforge.text.views import answer_text, prompt_text, row_text
+
+
+def turn(role: str, content: str | None, **fields: str) -> dict[str, Any]:
+    """One message with every field of the row format."""
+    return dict.fromkeys(MESSAGE_FIELDS) | {"role": role, "content": content} | fields
+
+
+CHAT = {
+    "kind": "sft",
+    "messages": [
+        turn("system", "Be kind."),
+        turn("user", "hi"),
+        turn("assistant", None, tool_calls='[{"a":1}]'),
+        turn("tool", "42"),
+        turn("assistant", "bye", reasoning="think"),
+    ],
+}
+PAIR = {
+    "kind": "preference",
+    "messages": [turn("user", "q"), turn("assistant", "a"), turn("user", "r")],
+    "chosen": [turn("assistant", "good")],
+    "rejected": [turn("assistant", "bad")],
+}
+TASK = {"kind": "task", "messages": [turn("user", "2+2")], "verifier": {"kind": "math", "spec": '{"answer":"4"}'}}
+CODE = {"kind": "task", "messages": [turn("user", "f")], "verifier": {"kind": "code", "spec": '{"tests":["f()"]}'}}
+BARE: dict[str, Any] = {"kind": "sft", "messages": None}
+ROWS = pa.Table.from_pylist([CHAT, PAIR, TASK, CODE, BARE], schema=SCHEMA)
+
+
+def test_row_text_holds_turns_calls_and_both_answers() -> None:
+    """Reasoning, contents, tool calls, chosen and rejected are joined by line breaks; nothing gives ""."""
+    assert row_text(ROWS).to_pylist() == ['hi\n[{"a":1}]\n42\nthink\nbye', "q\na\nr\ngood\nbad", "2+2", "f", ""]
+
+
+def test_system_prompt_only_on_request() -> None:
+    """The system turn is there when asked for."""
+    assert row_text(ROWS, system=True)[0].as_py().startswith("Be kind.\nhi")
+
+
+def test_prompt_is_what_is_asked() -> None:
+    """Assistant turns count as prompt only where all messages are the prompt."""
+    assert prompt_text(ROWS).to_pylist() == ["hi\n42", "q\na\nr", "2+2", "f", ""]
+    assert row_text(ROWS, answers=False).equals(prompt_text(ROWS))
+
+
+def test_answer_is_assistant_chosen_or_gold() -> None:
+    """A task answers with its gold, or with its whole spec where there is no answer field."""
+    assert answer_text(ROWS).to_pylist() == ['[{"a":1}]\nthink\nbye', "good", "4", '{"tests":["f()"]}', ""]
+
+
+def test_empty_table_and_chunks_give_one_string_array() -> None:
+    """The result is one contiguous `string` array, whatever the chunks of the table."""
+    chunked = pa.concat_tables([ROWS, ROWS.slice(1, 2)])
+    assert row_text(chunked).to_pylist() == row_text(ROWS).to_pylist() + row_text(ROWS).to_pylist()[1:3]
+    assert row_text(ROWS.slice(0, 0)).type == pa.string()

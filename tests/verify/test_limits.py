@@ -1,0 +1,95 @@
+"""Workers with hard limits: what goes over one is said, and the next call gets a worker again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from corpusforge.verify import _limits
+from corpusforge.verify._limits import Exceeded, call
+
+
+def reason(function: str, *arguments: object) -> str:
+    with pytest.raises(Exceeded) as over:
+        call(function, *arguments)
+    return over.value.reason
+
+
+def test_a_call_returns_what_the_function_returns() -> None:
+    assert call("builtins:divmod", 17, 5) == [3, 2]
+
+
+def test_too_much_memory_is_said_and_the_worker_lives_on() -> None:
+    before = call("os:getpid")
+    assert reason("builtins:bytearray", 2 * _limits.MEMORY) == "memory"
+    assert call("os:getpid") == before
+
+
+def test_time_by_the_clock_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    call("os:getpid")
+    monkeypatch.setattr(_limits, "WALL_SECONDS", 0.2)
+    assert reason("time:sleep", 100) == "timeout"
+    monkeypatch.undo()
+    assert call("builtins:abs", -1) == 1
+
+
+def test_processor_time_is_limited_inside_c_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "WALL_SECONDS", 300.0)
+    assert reason("builtins:pow", 3, 10**10) == "timeout"
+
+
+def test_a_worker_that_dies_is_said_and_replaced() -> None:
+    assert reason("os:abort") == "crashed"
+    assert call("builtins:abs", -1) == 1
+
+
+def test_an_error_in_the_function_is_named_without_its_text() -> None:
+    with pytest.raises(RuntimeError, match=r"^builtins:int raised ValueError$"):
+        call("builtins:int", "a text of a row")
+
+
+def test_what_a_library_prints_is_no_reply() -> None:
+    assert call("builtins:print", '{"value": 7}') is None
+    assert call("builtins:abs", -2) == 2
+
+
+def test_threads_get_their_own_replies() -> None:
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda n: call("builtins:abs", -n), range(100))) == list(range(100))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_has_workers_of_its_own() -> None:
+    code = (
+        "import os, sys\n"
+        "from corpusforge.verify._limits import call\n"
+        "mine = call('os:getpid')\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(0 if call('os:getpid') != mine else 1)\n"
+        "again = call('os:getpid')\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or again != mine)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_no_worker_outlives_the_process_that_started_it() -> None:
+    code = "from corpusforge.verify._limits import call; print(call('os:getpid'), flush=True); input()"
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    os.kill(worker, 0)
+    parent.kill()
+    parent.communicate()
+    for _ in range(600):
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("the worker still runs a minute after its parent was killed")

@@ -1,0 +1,144 @@
+"""numeric: which number is the answer, and when two numbers are one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusforge.shapes.tasks import question_answer
+from corpusforge.verify import verify, verify_many
+from corpusforge.verify.numeric import parse_number
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from pathlib import Path
+
+
+def outcome(gold: Any, completion: str, **spec: Any) -> str:
+    return verify({"verifier": {"kind": "numeric", "spec": {"answer": gold, **spec}}}, completion).outcome
+
+
+@pytest.mark.parametrize(
+    ("gold", "completion"),
+    [
+        ("1000", "#### 1,000"),
+        ("1,000", "1000"),
+        ("72", "72.0"),
+        ("72", "So she sold 72."),
+        ("-5", "−5"),
+        ("-18", "-$18"),
+        ("3/4", "0.75"),
+        ("0.75", "The answer is 3/4"),
+        ("0.75", r"$\boxed{\frac{3}{4}}$"),
+        ("3.5", "3 1/2"),
+        ("50", "50%"),
+        ("50%", "50"),
+        ("18", "The answer is $18."),
+        ("18", "18 dollars"),
+        ("18", r"\boxed{18\text{ dollars}}"),
+        ("1000", r"\boxed{1{,}000}"),
+        ("2000000", "The answer is 2 million people."),
+        ("5", "５"),
+        ("12", "The answer is 5 + 7 = 12."),
+        ("12", "The answer is 12 apples, 3 of them red."),
+        ("72", "**Final answer:** **72**"),
+        ("72", "Answer:\n\n72"),
+        ("72", "<think>it may be 71</think><answer>72</answer>"),
+        ("72", "#### 72\n\nThat was problem 3."),
+        (72, "72"),
+        (0.5, "1/2"),
+    ],
+)
+def test_the_same_number_in_another_form_passes(gold: Any, completion: str) -> None:
+    assert outcome(gold, completion) == "pass"
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "",
+        "I do not know.",
+        "12 or 13",
+        "It is 13, or maybe 12.",
+        "The answer is 12 or 13",
+        "The answer is 12 apples or 13 apples.",
+        "#### 12, 13",
+        "#### 12-13",
+        r"\boxed{12} or \boxed{13}",
+        "The answer is 5 + 7.",
+        "<think>So it is 12",
+        "<think>12</think> It is 13.",
+        "The answer is not 12, it is 13.",
+        "12 million",
+        "12%0",
+        "H12",
+    ],
+)
+def test_no_answer_several_answers_and_another_answer_fail(completion: str) -> None:
+    assert outcome("12", completion) == "fail"
+
+
+def test_half_is_not_fifty_percent() -> None:
+    assert outcome("0.5", "50%") == "fail"
+
+
+def test_of_an_answer_given_twice_the_last_counts() -> None:
+    text = "The answer is 12. No: the answer is 13."
+    assert (outcome("13", text), outcome("12", text)) == ("pass", "fail")
+
+
+def test_a_marked_answer_goes_before_the_last_number() -> None:
+    assert outcome("12", "#### 12\nThat took 3 steps.") == "pass"
+
+
+@pytest.mark.parametrize("gold", ["", "twelve", "12 or 13", None, True, [12], "nan", "inf", "1/0", "12 apples"])
+def test_a_gold_that_is_no_number_is_undecided(gold: Any) -> None:
+    assert outcome(gold, "12") == "undecided"
+
+
+def test_the_tolerance_is_relative_and_closed() -> None:
+    assert outcome("200", "202", tolerance=0.01) == "pass"
+    assert outcome("200", "202.01", tolerance=0.01) == "fail"
+    assert outcome("200", "202") == "fail"
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 2, "0.1", True, float("nan")])
+def test_a_tolerance_that_is_none_is_undecided(tolerance: Any) -> None:
+    assert outcome("200", "200", tolerance=tolerance) == "undecided"
+
+
+def test_a_literal_of_a_million_digits_fails() -> None:
+    assert outcome("5", "0" * 1_000_000 + "5") == "fail"
+
+
+@given(st.integers(-(10**12), 10**12))
+def test_every_integer_is_read_with_and_without_separators(number: int) -> None:
+    assert parse_number(f"{number:,}") == parse_number(str(number)) == number
+
+
+@given(st.decimals(-(10**6), 10**6, places=3), st.sampled_from(["{}", "#### {}", r"\boxed{{{}}}", "The answer is {}."]))
+def test_every_decimal_passes_in_every_form_and_its_neighbour_fails(number: Any, form: str) -> None:
+    assert outcome(str(number), form.format(number)) == "pass"
+    assert outcome(str(number + 1), form.format(number)) == "fail"
+
+
+@given(st.fractions(max_denominator=10**6))
+def test_every_fraction_is_read_exactly(number: Fraction) -> None:
+    assert parse_number(f"{number.numerator}/{number.denominator}") == number
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_every_solution_of_gsm8k_passes_its_own_task_and_no_other(shared: Path, part: str) -> None:
+    text = (shared / f"data/gsm8k/{part}.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.split("\n") if line]
+    rows = [{"verifier": dict(zip(("kind", "spec"), question_answer(one)[0].verifier, strict=True))} for one in records]
+    solutions = [record["answer"] for record in records]
+    golds = [parse_number(solution.split("####")[1]) for solution in solutions]
+    assert {verdict.outcome for verdict in verify_many(rows, solutions)} == {"pass"}
+    others = verify_many(rows, solutions[1:] + solutions[:1])
+    equal = [left == right for left, right in zip(golds, golds[1:] + golds[:1], strict=True)]
+    assert [verdict.outcome == "pass" for verdict in others] == equal

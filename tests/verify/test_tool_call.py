@@ -1,0 +1,145 @@
+"""tool_call: the calls made are the calls accepted, in BFCL's sense."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusforge.shapes.tools import bfcl
+from corpusforge.verify import verify
+from corpusforge.verify.tool_call import same
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "unit": {"type": "string"}, "where": {"type": "object"}},
+    "required": ["a"],
+}
+TOOLS = [{"type": "function", "function": {"name": "geo.f", "parameters": PARAMETERS}}]
+ACCEPTED = [{"geo.f": {"a": [1, 2], "unit": ["m/s", ""]}}]
+
+
+def judge(completion: Any, calls: Any = ACCEPTED, tools: Any = TOOLS) -> tuple[str, str]:
+    verdict = verify({"verifier": {"kind": "tool_call", "spec": {"calls": calls}}, "tools": tools}, completion)
+    return verdict.outcome, verdict.rule.removeprefix("tool_call.")
+
+
+def said(*calls: tuple[str, Any]) -> list[dict[str, Any]]:
+    made = [{"type": "function", "function": {"name": name, "arguments": arguments}} for name, arguments in calls]
+    return [{"role": "assistant", "content": None, "tool_calls": made}]
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        said(("geo.f", {"a": 1})),
+        said(("geo.f", '{"a": 2, "unit": "M S"}')),
+        said(("geo.f", {"a": 1.0})),
+        said(("geo_f", {"a": 1})),
+        '<tool_call>\n{"name": "geo.f", "arguments": {"a": 1}}\n</tool_call>',
+        'Let me see.\n```json\n[{"name": "geo.f", "arguments": {"a": 1}}]\n```',
+        '{"name": "geo.f", "parameters": {"a": 1}}',
+        "[geo.f(a=1)]",
+        "geo.f(a=1, unit='m/s')",
+        "<think>[geo.f(a=7)]</think>[geo.f(a=1)]",
+    ],
+)
+def test_an_accepted_call_passes_in_every_common_form(completion: Any) -> None:
+    assert judge(completion) == ("pass", "calls")
+
+
+@pytest.mark.parametrize(
+    ("completion", "rule"),
+    [
+        (said(("geo.f", {"a": 3})), "value"),
+        (said(("geo.f", {"a": 1, "unit": "km"})), "value"),
+        (said(("geo.f", {"a": 1, "where": {}})), "value"),
+        (said(("geo.f", {"a": True})), "schema"),
+        (said(("geo.f", {"a": "1"})), "schema"),
+        (said(("geo.f", {"unit": "m/s"})), "schema"),
+        (said(("geo.f", {"a": 1, "b": 1})), "schema"),
+        (said(("geo.g", {"a": 1})), "name"),
+        (said(("geo.f", {"a": 1}), ("geo.f", {"a": 1})), "count"),
+        (said(("geo.f", "{a: 1")), "malformed"),
+        ("<tool_call>{oops</tool_call>", "malformed"),
+        ("[geo.f(1)]", "malformed"),
+        ("[geo.f(a=__import__('os').getpid())]", "malformed"),
+        ("I would call geo.f with a=1.", "no_call"),
+        ("", "no_call"),
+    ],
+)
+def test_any_other_call_fails_and_the_rule_says_why(completion: Any, rule: str) -> None:
+    assert judge(completion) == ("fail", rule)
+
+
+def test_where_no_tool_fits_any_call_fails() -> None:
+    assert judge("None of the tools can do that.", calls=[]) == ("pass", "none_fits")
+    assert judge(said(("geo.f", {"a": 1})), calls=[]) == ("fail", "unwanted")
+
+
+@pytest.mark.parametrize("calls", [None, "f", [1], [{}], [{"f": 1}], [{"f": {}, "g": {}}]])
+def test_a_specification_that_is_none_is_undecided(calls: Any) -> None:
+    assert judge("[f()]", calls=calls) == ("undecided", "unreadable_gold")
+
+
+def test_parallel_calls_match_in_any_order_and_need_one_partner_each() -> None:
+    accepted = [{"f": {"a": [1, 2]}}, {"f": {"a": [1]}}, {"f": {"a": [3]}}]
+    for order in itertools.permutations([1, 2, 3]):
+        assert judge(said(*(("f", {"a": a}) for a in order)), accepted, []) == ("pass", "calls")
+    assert judge(said(("f", {"a": 2}), ("f", {"a": 2}), ("f", {"a": 3})), accepted, []) == ("fail", "value")
+
+
+def test_fields_of_an_object_have_their_own_accepted_values() -> None:
+    accepted = [{"f": {"where": [{"city": ["Rome", "Roma"], "zip": [1, ""]}]}}]
+    assert judge(said(("f", {"where": {"city": "roma"}})), accepted, [])[0] == "pass"
+    assert judge(said(("f", {"where": {"zip": 1}})), accepted, [])[0] == "fail"
+    assert judge(said(("f", {"where": {"city": "Rome", "zip": 2}})), accepted, [])[0] == "fail"
+
+
+def test_a_schema_that_the_accepted_call_breaks_is_not_applied() -> None:
+    assert judge(said(("geo.f", {"unit": "m/s"})), [{"geo.f": {"a": [""], "unit": ["m/s"]}}]) == ("pass", "calls")
+
+
+def test_a_reference_in_a_schema_is_never_fetched() -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema"}}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    assert judge(said(("f", {"a": 1})), [{"f": {"a": [1]}}], tools)[0] == "undecided"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(min_size=1, max_size=4),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(JSON, JSON)
+def test_sameness_is_reflexive_and_symmetric(left: Any, right: Any) -> None:
+    assert same(left, left)
+    assert same(left, right) == same(right, left)
+
+
+@pytest.mark.parametrize(
+    "part", ["simple_python", "multiple", "parallel", "parallel_multiple", "simple_java", "irrelevance"]
+)
+def test_every_accepted_call_of_bfcl_passes_and_passes_where_no_tool_fits_only_unsaid(shared: Path, part: str) -> None:
+    folder = shared / "data/bfcl_v4"
+    answers = folder / f"possible_answer/BFCL_v4_{part}.json"
+    lines = answers.read_text(encoding="utf-8").splitlines() if answers.exists() else []
+    truth = {one["id"]: {"ground_truth": one["ground_truth"]} for one in map(json.loads, lines)}
+    for record in map(json.loads, (folder / f"BFCL_v4_{part}.json").read_text(encoding="utf-8").splitlines()):
+        drafts = bfcl(record | truth.get(record["id"], {}))
+        kind, spec = drafts[0].verifier
+        row = {"verifier": {"kind": kind, "spec": spec}, "tools": drafts[0].tools}
+        calls = json.loads(drafts[1].messages[-1]["tool_calls"]) if len(drafts) > 1 else []
+        said_so = [{"role": "assistant", "content": "No tool fits." if not calls else "", "tool_calls": calls}]
+        assert verify(row, said_so).outcome == "pass", record["id"]
+        more = [*calls, {"function": {"name": "other", "arguments": {}}}]
+        assert verify(row, [{"role": "assistant", "tool_calls": more}]).outcome == "fail", record["id"]
