@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -98,6 +99,11 @@ ASKED = {
 }
 
 
+def environment(alone: dict[str, str]) -> dict[str, str]:
+    """What this process has, without what forbids a hub or leads to another one, and `alone`."""
+    return {name: value for name, value in os.environ.items() if not re.match("HF_|TRANSFORMERS_", name)} | alone
+
+
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], Hub, Path]]:
     """What the readers say of each of ASKED, in a process that knows no other hub."""
@@ -113,7 +119,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, A
         alone = {"HF_ENDPOINT": served.url, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1"}
         asked = json.dumps([[name, *what] for name, what in ASKED.items()])
         run = subprocess.run(
-            [sys.executable, "-c", READ, asked], env=os.environ | alone, cwd=home, capture_output=True, text=True
+            [sys.executable, "-c", READ, asked], env=environment(alone), cwd=home, capture_output=True, text=True
         )
         assert run.returncode == 0, run.stderr[-3000:]
         yield dict(map(json.loads, run.stdout.splitlines())), served, home
@@ -162,8 +168,6 @@ def test_files_are_read_exactly(said: Any) -> None:
 )
 def test_what_the_hub_refuses(said: Any, name: str, says: str) -> None:
     """Each told as what it is."""
-    import re
-
     assert said[0][name]["code"] == "source"
     assert re.search(says, said[0][name]["error"]), said[0][name]["error"]
 
@@ -173,7 +177,7 @@ def test_without_a_network(tmp_path: Path) -> None:
     alone = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)}
     asked = json.dumps([["none", "hf://owner/name", {}], ["file", "hf://datasets/owner/name/a.jsonl", {}]])
     run = subprocess.run(
-        [sys.executable, "-c", READ, asked], env=os.environ | alone, cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", READ, asked], env=environment(alone), cwd=tmp_path, capture_output=True, text=True
     )
     for line in run.stdout.splitlines():
         assert "cannot be reached" in json.loads(line)[1]["error"]

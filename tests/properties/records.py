@@ -58,7 +58,7 @@ def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-CALLS = st.lists(st.builds(_call, TEXT, OBJECT), min_size=1, max_size=2)
+CALLS = st.lists(st.builds(_call, TEXT.filter(bool), OBJECT), min_size=1, max_size=2)
 PARTS = st.lists(st.builds(lambda text: {"type": "text", "text": text}, TEXT), min_size=1, max_size=2)
 
 

@@ -122,6 +122,8 @@ FOUND = {
     "content beside value": {"conversations": [{"from": "human", "value": "q1z", "content": "q2z"}]},
     "a turn that is a call": {"conversations": [
         {"from": "function_call", "value": json.dumps({"name": "q1z"}), "weight": "q2z"}]},
+    "the type of a bare call": {"messages": [
+        {"role": "assistant", "tool_calls": [{"type": "q1z", "name": "q2z", "arguments": {}}]}]},
     "fields of a function": {"messages": [{"role": "assistant", "tool_calls": [
         {"function": {"name": "q1z", "arguments": {}, "strict": "q2z"}, "type": "q3z", "index": "q4z"}]}]},
 }  # fmt: skip

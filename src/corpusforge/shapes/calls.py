@@ -19,6 +19,7 @@ from corpusforge.shapes._draft import Message, Note, Unrepresentable, json_text,
 from corpusforge.text.jsontext import JsonFault, parse_text
 
 _ARGUMENTS: Final = ("arguments", "parameters", "input", "args")
+_BARE_TYPES: Final = ("function", "function_call", "tool_call", "tool_use")  # what dialects call a bare call
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema")
 
 
@@ -51,7 +52,8 @@ def _call(call: Any, notes: list[Note]) -> dict[str, Any]:
         raise Unrepresentable("tool_call_without_name")
     key = next((key for key in _ARGUMENTS if function.get(key) is not None), _ARGUMENTS[0])
     made: dict[str, Any] = {"id": call["id"]} if call.get("id") is not None else {}
-    made["type"] = call["type"] if wrapped and call.get("type") is not None else "function"
+    kind = call.get("type")
+    made["type"] = "function" if kind is None or (not wrapped and kind in _BARE_TYPES) else kind
     made["function"] = {"name": name, "arguments": _arguments(function.get(key), notes)}
     if wrapped:
         made["function"] |= {k: v for k, v in function.items() if v is not None and k not in ("name", key)}
