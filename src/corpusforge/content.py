@@ -13,15 +13,18 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-_CONVERSATIONS: Final = ("messages", "chosen", "rejected")
+_CONVERSATIONS: Final = frozenset({"messages", "chosen", "rejected"})
+_STRUCTS: Final = frozenset({"rating", "verifier"})
 _JSON_FIELDS: Final = ("parts", "tool_calls", "extra")
+Parse = Callable[[str], Any]
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -83,35 +86,35 @@ def _composed(value: Any) -> Any:
     return [_composed(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _content(row: Mapping[str, Any], parse: Callable[[str], Any], number: Callable[[float], Any]) -> dict[str, Any]:
+def _content(row: Mapping[str, Any], parse: Parse, number: Callable[[float], Any]) -> dict[str, Any]:
     """The fields that count, without what is null or empty; JSON text parsed."""
     content: dict[str, Any] = {"kind": row["kind"]}
-    for name in _CONVERSATIONS:
-        turns = row.get(name)
-        if turns:
+    for name, given in row.items():
+        if not given:
+            continue
+        if name in _CONVERSATIONS:
             content[name] = [
                 turn
                 if len(turn) == 2 and turn.get("role") is not None and turn.get("content") is not None
                 else _message(turn, parse)
-                for turn in turns
+                for turn in given
             ]
-    for name in ("rating", "verifier"):
-        given = row.get(name)
-        stated = {key: value for key, value in given.items() if value is not None} if given else None
-        if stated:
-            content[name] = stated
+        elif name in _STRUCTS:
+            stated = {key: value for key, value in given.items() if value is not None}
+            if stated:
+                content[name] = stated
+        elif name == "tools":
+            content[name] = parse(given)
+        elif name == "images":
+            content[name] = [_image(image) for image in given]
     if "value" in content.get("rating", ()):
         content["rating"]["value"] = number(content["rating"]["value"])
     if content.get("verifier", {}).get("spec"):
         content["verifier"]["spec"] = parse(content["verifier"]["spec"])
-    if row.get("tools"):
-        content["tools"] = parse(row["tools"])
-    if row.get("images"):
-        content["images"] = [_image(image) for image in row["images"]]
     return content
 
 
-def _message(message: Mapping[str, Any], parse: Callable[[str], Any]) -> dict[str, Any]:
+def _message(message: Mapping[str, Any], parse: Parse) -> dict[str, Any]:
     return {key: parse(value) if key in _JSON_FIELDS else value for key, value in message.items() if value is not None}
 
 

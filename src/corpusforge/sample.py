@@ -105,9 +105,12 @@ ADDED: Final = {
 MESSAGE_FIELDS: Final = tuple(field.name for field in MESSAGE)
 
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def dumps(value: Any) -> str:
     """JSON text as rows store it: compact, the source's key order, no escapes beyond what JSON needs."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)  # `json.dumps` would make an encoder each time
 
 
 def row_id(source: str, record: int, fan: int = 0) -> str:

@@ -5,7 +5,7 @@ The same tables give the same bytes: one writer version, one compression, no clo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +14,42 @@ import pyarrow.parquet as pq
 
 from corpusforge.errors import ProjectError
 from corpusforge.io.stored import read_table
+from corpusforge.sample import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
+_REPEATED: Final = (
+    *(
+        "kind",
+        "tools",
+        "domain",
+        "language",
+        "split",
+        "verifier.kind",
+        "rating.scale",
+        "rating.by",
+        "difficulty.method",
+    ),
+    *(f"{name}.list.element.{field}" for name in ("messages", "chosen", "rejected") for field in ("role", "name")),
+    *(f"source.{name}" for name in ("name", "uri", "revision", "license", "origin", "generator", "created")),
+    "source.restrictions.list.element",
+)
+"""Columns of the row format with few values: the others would fill a dictionary only for it to be thrown away."""
+
+
 def write(table: pa.Table, path: Path, *, row_group_rows: int = 10_000, content_defined: bool = False) -> None:
     """Write one Parquet file (zstd). `content_defined` chunks pages so that an insertion changes few bytes."""
+    repeated: Any = list(_REPEATED) if set(SCHEMA.names) <= set(table.column_names) else True
     pq.write_table(
-        table, path, compression="zstd", row_group_size=row_group_rows, use_content_defined_chunking=content_defined
+        table,
+        path,
+        compression="zstd",
+        use_dictionary=repeated,
+        row_group_size=row_group_rows,
+        use_content_defined_chunking=content_defined,
     )
 
 

@@ -13,6 +13,7 @@ the note `tool_arguments_not_json` or `tool_arguments_not_an_object`. A call wit
 
 from __future__ import annotations
 
+import marshal
 from typing import Any, Final
 
 from corpusforge.shapes._draft import Message, Note, Unrepresentable, json_text, maybe_json
@@ -81,6 +82,9 @@ def _arguments(given: Any, notes: list[Note]) -> Any:
     return value
 
 
+_MOST: Final = 1000
+_known: dict[bytes, str] = {}  # schemas that were seen: in most sources many records have the same
+
 _TYPES: Final = {
     "dict": "object",
     "hashmap": "object",
@@ -107,6 +111,18 @@ def tool_schemas(value: Any) -> str | None:
     value = maybe_json(value)
     if value is None or value in ([], "", {}):
         return None
+    try:
+        given = marshal.dumps(value, 2)
+    except ValueError:  # what is no JSON value
+        return _schemas(value)
+    if given not in _known:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[given] = _schemas(value)
+    return _known[given]
+
+
+def _schemas(value: Any) -> str:
     tools = value if isinstance(value, list) else [value]
     return json_text([_tool(maybe_json(tool)) for tool in tools])
 

@@ -251,9 +251,9 @@ class Batch:
     def _note(self, record: Record, made: list[Draft], start: int) -> None:
         for offset, draft in enumerate(made):
             for reason, detail in dict(draft.notes).items():
-                self.changes.append(self._line(record, self.rows.row_id[start + offset], reason, detail))
+                self.changes.append(self._line(record, self.rows.row_id(start + offset), reason, detail))
         for reason, detail in record.detail.items():
-            self.changes.append(self._line(record, self.rows.row_id[start], reason, {"count": detail}))
+            self.changes.append(self._line(record, self.rows.row_id(start), reason, {"count": detail}))
 
     def _quarantine(self, record: Record, reason: str, detail: Mapping[str, Any]) -> None:
         detail = {**_lists(record, reason), **detail}
@@ -276,22 +276,23 @@ class Batch:
 
     def result(self, detect_language: bool) -> StageResult:
         """Everything taken so far."""
-        kept = self.rows.table(detect_language=detect_language)
+        columns = self.rows.columns()
+        kept = self.rows.table(columns, detect_language=detect_language)
         records = self.with_rows + len(self.dropped)
         figures = {"records": records, "with_rows": self.with_rows, "quarantined": len(self.dropped), "rows": len(kept)}
         reasons = dict(Counter(line[4] for line in self.dropped))
         metrics: dict[str, Any] = {
             **figures,
-            "sources": {self.config.name: {**figures, "reasons": reasons, "kinds": dict(Counter(self.rows.kind))}},
+            "sources": {self.config.name: {**figures, "reasons": reasons, "kinds": dict(Counter(columns["kind"]))}},
             "shapes": dict(self.shapes),
             "one_message_rows": self.shapes["text"],
-            "unknown_license": sum(came.license == UNKNOWN for came in self.rows.came),
+            "unknown_license": sum(came.license == UNKNOWN for came in columns["came"]),
             "stated_by_records": {
-                self.config.name: dict(Counter(came.license for came in self.rows.came if came.own_terms))
+                self.config.name: dict(Counter(came.license for came in columns["came"] if came.own_terms))
             },
             "quarantine": reasons,
-            "languages": dict(Counter(language or "und" for language in self.rows.language)),
-            "domains": dict(Counter(self.rows.domain)),
+            "languages": dict(Counter(language or "und" for language in columns["language"])),
+            "domains": dict(Counter(columns["domain"])),
         }
         return StageResult("ingest", kept, _ledger(self.dropped), _ledger(self.changes), add_up([metrics]))
 

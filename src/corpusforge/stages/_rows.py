@@ -1,13 +1,14 @@
 """Drafts of rows to a table in the row format: identity, provenance, content id, language and domain.
 
-Rows are gathered column by column. What is the same in all rows of a batch (source, licence, origin) is held once, and
-what few rows have (a verifier, a chosen answer) by row.
+What is the same in all rows of a batch (source, licence, origin) is held once, and what few rows have (a verifier, a
+chosen answer) by row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _TYPES: Final = {field.name: field.type for field in SCHEMA}
-_TEXTS: Final = ("row_id", "content_id", "kind", "extra", "language")
+_TEXTS: Final = ("row_id", "content_id", "kind", "extra", "language", "domain")
 _RARE: Final = ("chosen", "rejected", "rating", "tools", "verifier", "images")
+_USUAL: Final = frozenset({"role", "content"})
 _DEPTH: Final = {"human": 0, "synthetic": 1}
 _plain_json: Final = msgspec.json.Encoder().encode
 
@@ -46,35 +48,32 @@ class Provenance:
 
 Given = tuple["Mapping[str, Any]", bool]
 """A record's value, whose unused fields go to `extra`, and whether msgspec writes its numbers as `json` does."""
+_COLUMNS: Final = (
+    *("row_id", "content_id", "kind", "messages", "extra", "language", "domain", "record", "record_id", "came"),
+)
 
 
 class RowBuffer:
-    """Rows of one batch, column by column."""
+    """Rows of one batch: gathered row by row, turned into columns at once."""
 
     def __init__(self, source: str, uri: str, revision: str) -> None:
         self.constant = {"name": source, "uri": uri, "revision": revision}
-        self.row_id: list[str] = []
-        self.content_id: list[str] = []
-        self.kind: list[str] = []
-        self.extra: list[str | None] = []
-        self.language: list[str | None] = []
-        self.domain: list[str | None] = []  # None where the texts are to say
-        self.messages: list[list[Message]] = []
-        self.rare: dict[str, dict[int, Any]] = {name: {} for name in _RARE}
-        self.record: list[int] = []
-        self.record_id: list[str | None] = []
-        self.came: list[Provenance] = []
+        self.rows: list[tuple[Any, ...]] = []  # what every row has, in the order of _COLUMNS
+        self.rare: dict[str, dict[int, Any]] = {name: {} for name in _RARE}  # what few rows have, by row
 
     def __len__(self) -> int:
-        return len(self.row_id)
+        return len(self.rows)
 
     def cut(self, length: int) -> None:
         """Forget all rows behind the first `length`."""
-        for name in (*_TEXTS, "domain", "messages", "record", "record_id", "came"):
-            del getattr(self, name)[length:]
+        del self.rows[length:]
         for values in self.rare.values():
             for row in [row for row in values if row >= length]:
                 del values[row]
+
+    def row_id(self, row: int) -> str:
+        """The id of a row."""
+        return str(self.rows[row][0])
 
     def add(self, where: tuple[str, int, str | None], fan: int, draft: Draft, came: Provenance, record: Given) -> None:
         """Take one draft as row number `fan` of a record. Raises Unrepresentable.
@@ -82,97 +81,115 @@ class RowBuffer:
         `where` is the prefix of row ids, the record's number, and the user's own id.
         """
         prefix, position, record_id = where
-        value, plain = record
-        columns: dict[str, Any] = {"kind": draft.kind, "messages": draft.messages}
-        for name in ("chosen", "rejected", "rating", "tools", "images"):
-            if (given := getattr(draft, name)) is not None:
-                columns[name] = given
-        if draft.verifier:
-            columns["verifier"] = {"kind": draft.verifier[0], "spec": draft.verifier[1]}
-        used = draft.used
-        left = {k: v for k, v in value.items() if k not in used}
-        if draft.extra:
-            left |= draft.extra
-            plain = False
-        extra = None if not left else _plain_json(left).decode() if plain else json_text(left)
+        messages = draft.messages
+        columns: dict[str, Any] = {"kind": draft.kind, "messages": messages}
+        rare = _rare(draft)
+        if rare:
+            columns |= rare
+            for name, given in rare.items():
+                self.rare[name][len(self.rows)] = given
+        extra = _extra(draft, *record)
         try:
             content = content_id(columns)
         except RecursionError:
             raise Unrepresentable("nested_too_deeply") from None
-        row = len(self.row_id)
-        if len(columns) > 2:
-            for name, given in columns.items():
-                if name in self.rare:
-                    self.rare[name][row] = given
-        self.row_id.append(row_id(prefix, position, fan))
-        self.content_id.append(content)
-        self.kind.append(draft.kind)
-        self.messages.append(draft.messages)
-        self.extra.append(extra)
-        self.language.append(came.language or draft.language)
-        self.domain.append(came.domain or draft.domain or _domain.of_draft(draft))
-        self.record.append(position)
-        self.record_id.append(record_id)
-        self.came.append(came)
+        language = came.language or draft.language
+        domain = came.domain or draft.domain or _domain.of_draft(draft)  # None where the texts are to say
+        name = row_id(prefix, position, fan)
+        self.rows.append((name, content, draft.kind, messages, extra, language, domain, position, record_id, came))
 
-    def settle(self, *, detect_language: bool) -> pa.ListArray:
-        """Fill in the domains and languages that only the texts tell; returns the messages as Arrow."""
-        messages = messages_array(self.messages)
-        if None in self.domain:
-            self.domain = list(_domain.fill(self.domain, self.messages, messages, self.rare["chosen"]))
-        if detect_language and None in self.language:
-            unknown = [row for row, known in enumerate(self.language) if known is None]
-            found = language.detect([said(self.messages[row]) for row in unknown])
+    def columns(self) -> dict[str, list[Any]]:
+        """What every row has, by column."""
+        values = zip(*self.rows, strict=True) if self.rows else [()] * len(_COLUMNS)
+        return dict(zip(_COLUMNS, map(list, values), strict=True))
+
+    def table(self, columns: dict[str, list[Any]], *, detect_language: bool) -> pa.Table:
+        """All rows as one table of the row format; fills in the domains and languages that only the texts tell."""
+        said_in = columns["messages"]
+        messages = messages_array(said_in)
+        if None in columns["domain"]:
+            columns["domain"] = _domain.fill(columns["domain"], said_in, messages, self.rare["chosen"])
+        if detect_language and None in columns["language"]:
+            unknown = [row for row, known in enumerate(columns["language"]) if known is None]
+            found = language.detect([said(said_in[row]) for row in unknown])
             for row, code in zip(unknown, found, strict=True):
-                self.language[row] = code
-        return messages
+                columns["language"][row] = code
+        arrays: dict[str, pa.Array] = {name: pa.array(columns[name], pa.string()) for name in _TEXTS}
+        arrays |= {name: self._rare_array(name) for name in _RARE}
+        arrays |= {"messages": messages, "source": self._sources(columns)}
+        arrays["cluster"] = pa.nulls(len(self), pa.string())
+        return pa.table([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
-    def table(self, *, detect_language: bool) -> pa.Table:
-        """All rows as one table of the row format."""
-        columns: dict[str, pa.Array] = {"messages": self.settle(detect_language=detect_language)}
-        for name in (*_TEXTS, "domain"):
-            columns[name] = pa.array(getattr(self, name), pa.string())
-        for name, values in self.rare.items():
-            columns[name] = self._rare(values, _TYPES[name])
-        columns["source"] = self._sources()
-        columns["cluster"] = pa.nulls(len(self), pa.string())
-        return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
-
-    def _rare(self, values: Mapping[int, Any], kind: pa.DataType) -> pa.Array:
+    def _rare_array(self, name: str) -> pa.Array:
+        values, kind = self.rare[name], _TYPES[name]
         if not values:
             return pa.nulls(len(self), kind)
         column = [values.get(row) for row in range(len(self))]
         return messages_array(column) if kind == MESSAGES else pa.array(column, kind)
 
-    def _sources(self) -> pa.StructArray:
-        shared = self.came[0] if len(set(map(id, self.came))) == 1 else None
+    def _sources(self, columns: Mapping[str, list[Any]]) -> pa.StructArray:
+        came = columns["came"]
+        shared = came[0] if len(set(map(id, came))) == 1 else None
         children = []
         for one in SOURCE:
-            if one.name in ("record", "record_id"):
-                children.append(pa.array(getattr(self, one.name), one.type))
+            if one.name in columns:
+                children.append(pa.array(columns[one.name], one.type))
             elif one.name in self.constant or shared is not None:
                 value = self.constant[one.name] if one.name in self.constant else getattr(shared, one.name)
                 children.append(pa.repeat(pa.scalar(value, one.type), len(self)))
             else:
-                children.append(pa.array([getattr(came, one.name) for came in self.came], one.type))
+                children.append(pa.array([getattr(each, one.name) for each in came], one.type))
         return pa.StructArray.from_arrays(children, fields=list(SOURCE))
+
+
+def _rare(draft: Draft) -> dict[str, Any]:
+    """The columns that few drafts fill."""
+    verifier = {"kind": draft.verifier[0], "spec": draft.verifier[1]} if draft.verifier else None
+    given = (draft.chosen, draft.rejected, draft.rating, draft.tools, verifier, draft.images)
+    return {name: value for name, value in zip(_RARE, given, strict=True) if value is not None}
+
+
+def _extra(draft: Draft, value: Mapping[str, Any], plain: bool) -> str | None:
+    """The record's fields that no column took, as JSON text. Raises Unrepresentable."""
+    used = draft.used
+    left = {name: inner for name, inner in value.items() if name not in used}
+    if draft.extra:
+        return json_text(left | draft.extra)
+    if not left:
+        return None
+    return _plain_json(left).decode() if plain else json_text(left)
 
 
 def messages_array(column: Sequence[list[Message] | None]) -> pa.ListArray:
     """Message lists as Arrow, through flat columns: much faster than from nested dicts."""
     flat = [message for messages in column if messages for message in messages]
-    present: set[str] = set().union(*flat)
+    odd = [row for row, message in enumerate(flat) if len(message) != 2 or "content" not in message]
+    more = set[str]().union(*(flat[row] for row in odd)) - _USUAL
     children = [
-        pa.array([message.get(name) for message in flat], pa.string())
-        if name in present
-        else pa.nulls(len(flat), pa.string())
+        _texts(flat, name) if name in _USUAL else _texts_of(flat, odd, name) if name in more else None
         for name in MESSAGE_FIELDS
     ]
-    structs = pa.StructArray.from_arrays(children, fields=list(MESSAGE))
+    arrays = [pa.nulls(len(flat), pa.string()) if one is None else pa.array(one, pa.string()) for one in children]
     ends = accumulate([len(messages or ()) for messages in column], initial=0)
-    offsets = pa.array(ends, pa.int32())
     missing = pa.array([messages is None for messages in column]) if None in column else None
-    return pa.ListArray.from_arrays(offsets, structs, mask=missing)
+    structs = pa.StructArray.from_arrays(arrays, fields=list(MESSAGE))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, mask=missing)
+
+
+def _texts(flat: Sequence[Message], name: str) -> list[str | None]:
+    """A field that most messages have."""
+    try:
+        return list(map(itemgetter(name), flat))
+    except KeyError:
+        return [message.get(name) for message in flat]
+
+
+def _texts_of(flat: Sequence[Message], rows: Sequence[int], name: str) -> list[str | None]:
+    """A field that no other message than those at `rows` has."""
+    texts: list[str | None] = [None] * len(flat)
+    for row in rows:
+        texts[row] = flat[row].get(name)
+    return texts
 
 
 def said(messages: list[Message]) -> str:
