@@ -47,16 +47,28 @@ def content_id(row: Mapping[str, Any]) -> str:
     order, in NFC/NFD form, or in null against absent. Raises ValueError for a JSON column that is not JSON, and
     RecursionError for one that is nested too deeply.
     """
-    return hashlib.blake2b(canonical_text(row), digest_size=16).hexdigest()
+    return _hashed(canonical_text(row))
+
+
+def id_of_text(text: bytes) -> str:
+    """The content id of a canonical text of which only the normalisation form of its strings may be another."""
+    return _hashed(_normalised(text))
+
+
+def _hashed(text: bytes) -> str:
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def _normalised(text: bytes) -> bytes:
+    if text.isascii() or unicodedata.is_normalized("NFC", text.decode()):
+        return text
+    return _encode(_composed(_decode(text)))
 
 
 def canonical_text(row: Mapping[str, Any]) -> bytes:
     """What is hashed: the row's content as JSON text in UTF-8."""
     try:
-        text = _encode(_content(row, _decode, _number_of))
-        if text.isascii() or unicodedata.is_normalized("NFC", text.decode()):
-            return text
-        return _encode(_composed(_decode(text)))
+        return _normalised(_encode(_content(row, _decode, _number_of)))
     except ValueError:
         return canonical_json(_content(row, json.loads, float)).encode("utf-8", "surrogatepass")
 

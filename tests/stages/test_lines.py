@@ -15,7 +15,7 @@ from corpusforge.stages._record import json_record
 from corpusforge.stages._stage import concat
 from corpusforge.stages.ingest import Lines, SourceConfig, ingest, ingest_lines
 from corpusforge.text import jsonlines
-from corpusforge.text.jsonlines import BLANK, LOOK, ODD, count, cut
+from corpusforge.text.jsonlines import BLANK, LOOK, ODD, count
 
 HERE = Lines("a.jsonl", "a.jsonl", line=10, position=7)
 SOURCE = SourceConfig(name="s", path="a.jsonl", license="MIT")
@@ -186,6 +186,11 @@ MARKS = {
     "blanks": (b" \t\r\x0b\x0c", BLANK),
     "nothing": (b"", BLANK),
 }
+
+
+def cut(block):
+    """Starts, ends and marks as lists."""
+    return tuple(each.tolist() for each in jsonlines.cut(block))
 
 
 @pytest.mark.parametrize("name", MARKS)

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.shapes import choices, code, conversations, own, preferences, tasks, tools, transcripts, trees
 from corpusforge.shapes._draft import Draft, Unrepresentable, maybe_json
-from corpusforge.shapes.finding import find
+from corpusforge.shapes.finding import TELLING, find
 from corpusforge.shapes.images import images_of
 from corpusforge.shapes.mapping import PROVENANCE
+from corpusforge.shapes.messages import MEANT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from corpusforge.shapes._draft import Shape
 
-__all__ = ["READS", "SHAPES", "Draft", "Unrepresentable", "drafts", "find"]
+__all__ = ["PLAIN_CHAT", "PLAIN_MESSAGE", "READS", "SHAPES", "Draft", "Unrepresentable", "drafts", "find"]
 
 SHAPES: Final[dict[str, Shape]] = {
     "chat": conversations.chat,
@@ -93,6 +94,10 @@ READS: Final[dict[str, frozenset[str]]] = {
     "function_calls": frozenset({"query", "answers", "tools"}),
 }
 """The fields that each shape looks at; a mapping can only mean one of them."""
+PLAIN_CHAT: Final = (TELLING | READS["chat"] | {"rating", "image", "images"}) - {"messages"}
+"""Fields without which a record of messages is a chat of nothing else, rated by nobody."""
+PLAIN_MESSAGE: Final = MEANT
+"""Fields without which a message with a role and a text means nothing else; others are its extras."""
 
 
 def readable(shape: str) -> frozenset[str]:

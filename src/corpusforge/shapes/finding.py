@@ -142,6 +142,11 @@ _TAKES_IN: Final[dict[str, frozenset[str]]] = {
     **dict.fromkeys(("multiple_choice", "bfcl", "reasoning_gym", "apps"), _ANSWERED),
 }
 """Shapes that a shape is more than, beside the weak ones."""
+TELLING: Final = frozenset[str]().union(*(needed for _, needed, _ in _SIGNS)) - {
+    *("messages",),
+    *(name for shape, needed, _ in _SIGNS if shape in _WEAK for name in needed),
+}
+"""Fields without which a record that has messages is a chat, whatever else it has."""
 _MOST: Final = 4096  # sets of fields that are kept in mind
 Sign = tuple[str, frozenset[str], Told | None]  # a shape, fields of it that the record has, what they must hold
 _known: dict[tuple[str, ...], str | tuple[Sign, ...]] = {}  # by names of fields: the shape, or those to choose from

@@ -39,6 +39,9 @@ ROLE_NAMES: Final = {
 _REASONING: Final = ("reasoning", "reasoning_content", "thinking")
 _ELSEWHERE: Final = frozenset({"name", "tool_call_id", "tool_calls", "function_call", *_REASONING})
 
+MEANT: Final = _ELSEWHERE | {"from", "value", "refusal"}
+"""Fields of a message, beside role and content, that are looked at."""
+
 
 def conversation(value: Any, notes: list[Note], field: str = "messages") -> list[Message]:
     """The messages of a list of turns (or of its JSON text). Raises Unrepresentable."""

@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpusforge.errors import RecordError
 from corpusforge.licences import UNKNOWN, implied, of_record, restrictions_of_record
 from corpusforge.result import LEDGER, StageResult, add_up
 from corpusforge.sample import row_id
 from corpusforge.shapes import Draft, Unrepresentable, drafts
+from corpusforge.stages import _plain
 from corpusforge.stages._record import Record, json_record
 from corpusforge.stages._rows import Provenance, RowBuffer, depth_of
 from corpusforge.stages._source import SourceConfig, holds, lookup
@@ -25,6 +28,10 @@ from corpusforge.text.jsontext import has_surrogate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import numpy.typing as npt
+
+    from corpusforge.text.chatlines import Columns
+
 GROUP: Final = "group"
 """The field under which records that were read as one stand in it."""
 GROUPED: Final = "group_records"
@@ -32,6 +39,7 @@ GROUPED: Final = "group_records"
 _SPEAKS: Final = frozenset({"license", "licence", "restrictions", "parents"})  # fields of a record that say terms
 _ID: Final = frozenset({"id"})
 _IDS: Final = ("id", "uuid", "_id", "task_id", "message_tree_id", "message_id", "question_id", "key")
+_NO_PLAIN: Final = _SPEAKS | {*_IDS[1:]}  # fields that the general way looks at
 _UNWANTED: Final = "excluded_by_where"
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -62,6 +70,7 @@ class Batch:
         self.changes: list[Line] = []
         self.shapes: Counter[str] = Counter()
         self.with_rows = 0
+        self.plain: tuple[Columns, npt.NDArray[np.int64], str] | None = None  # conversations, positions, prefix of ids
         self.fault: tuple[str, Mapping[str, Any]] | None = None  # of the record taken last, if it should be mended
         self.restrictions = sorted({*config.restrictions, *implied(config.license)})
         self.usual = Provenance(
@@ -126,13 +135,18 @@ class Batch:
 
     def take_lines(self, lines: Lines, block: bytes, *, strict: bool) -> None:
         """Make the rows, or the ledger lines, of a block of JSON Lines. Raises RecordError when `strict`."""
-        prefix, position = self._prefix(lines.part), lines.position
-        for line, (begins, ends, mark) in enumerate(zip(*cut(block), strict=True), lines.line + 1):
-            if mark == BLANK:
-                continue
-            position += 1
-            if position > lines.last:
-                break
+        places = cut(block)
+        numbers = lines.position + np.cumsum(places[2] != BLANK)
+        left = (places[2] != BLANK) & (numbers <= lines.last)
+        prefix = self._prefix(lines.part)
+        if self._may_be_plain and (found := _plain.read(block, places, left & (places[2] == 0), _NO_PLAIN)):
+            self.plain = found, numbers[found.lines], prefix
+            left[found.lines] = False
+            self.with_rows += len(found.lines)
+            self.shapes["chat"] += len(found.lines)
+        at = np.flatnonzero(left)
+        columns = [at + lines.line + 1, numbers[at], *(each[at] for each in places)]
+        for line, position, begins, ends, mark in zip(*(each.tolist() for each in columns), strict=True):
             text = block[begins:ends]
             value = None if mark & LOOK else _decoded(text)
             if value is None:
@@ -141,6 +155,12 @@ class Batch:
                 self._take_value(value, prefix, position, line, lines, plain=not mark)
             if strict and self.fault:
                 refuse(lines.file, line, self.fault)
+
+    @property
+    def _may_be_plain(self) -> bool:
+        """Whether a conversation of this source is nothing but that."""
+        config = self.config
+        return config.shape in ("auto", "chat") and not config.where and not self.mapping.rules
 
     def _take_value(
         self, value: dict[str, Any], prefix: str, position: int, line: int, lines: Lines, *, plain: bool
@@ -278,21 +298,27 @@ class Batch:
         """Everything taken so far."""
         columns = self.rows.columns()
         kept = self.rows.table(columns, detect_language=detect_language)
+        if self.plain:
+            found, positions, prefix = self.plain
+            constant = self.rows.constant
+            made = _plain.table(found, positions, prefix, constant, self.usual, detect_language=detect_language)
+            order = np.argsort(np.concatenate([positions, np.array(columns["record"], np.int64)]), kind="stable")
+            kept = pa.concat_tables([made, kept]).take(pa.array(order)) if len(kept) else made
         records = self.with_rows + len(self.dropped)
         figures = {"records": records, "with_rows": self.with_rows, "quarantined": len(self.dropped), "rows": len(kept)}
         reasons = dict(Counter(line[4] for line in self.dropped))
         metrics: dict[str, Any] = {
             **figures,
-            "sources": {self.config.name: {**figures, "reasons": reasons, "kinds": dict(Counter(columns["kind"]))}},
+            "sources": {self.config.name: {**figures, "reasons": reasons, "kinds": _counts(kept["kind"])}},
             "shapes": dict(self.shapes),
             "one_message_rows": self.shapes["text"],
-            "unknown_license": sum(came.license == UNKNOWN for came in columns["came"]),
+            "unknown_license": _counts(pc.struct_field(kept["source"], "license")).get(UNKNOWN, 0),
             "stated_by_records": {
                 self.config.name: dict(Counter(came.license for came in columns["came"] if came.own_terms))
             },
             "quarantine": reasons,
-            "languages": dict(Counter(language or "und" for language in columns["language"])),
-            "domains": dict(Counter(columns["domain"])),
+            "languages": _counts(pc.fill_null(kept["language"], "und")),
+            "domains": _counts(kept["domain"]),
         }
         return StageResult("ingest", kept, _ledger(self.dropped), _ledger(self.changes), add_up([metrics]))
 
@@ -313,6 +339,11 @@ def _decoded(text: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if type(value) is dict else None
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each value stands there, in the order of their first rows."""
+    return {one["values"]: one["counts"] for one in pc.value_counts(column).to_pylist()}
 
 
 def _ledger(lines: list[Line]) -> pa.Table:

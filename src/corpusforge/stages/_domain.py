@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
@@ -52,23 +52,16 @@ def of_texts(texts: Iterable[str]) -> str:
 
 def fill(
     domains: Sequence[str | None],
-    messages: Sequence[Sequence[Message]],
-    array: pa.ListArray,
-    chosen: Mapping[int, Sequence[Message]],
+    messages: pa.ListArray,
+    said: Callable[[int], Iterable[str]],
+    also: Iterable[int] = (),
 ) -> list[str]:
     """Domains with the gaps filled by what the texts say.
 
-    `array` is `messages` as Arrow has them; `chosen` has the chosen answers by row.
+    `said` gives the texts of a row; it is asked for the few whose messages may tell, and for the rows `also`.
     """
-    texts = array.values.field("content")
-    telling = pc.fill_null(pc.match_substring_regex(texts, _TELLING), False).to_numpy(zero_copy_only=False)
-    rows = np.searchsorted(array.offsets.to_numpy(), np.flatnonzero(telling), side="right") - 1
-    looked_at = {*rows.tolist(), *chosen}
-    return [
-        domain or ("chat" if row not in looked_at else of_texts(_said([*messages[row], *chosen.get(row, ())])))
-        for row, domain in enumerate(domains)
-    ]
-
-
-def _said(messages: Iterable[Message]) -> list[str]:
-    return [message.get("content") or "" for message in messages]
+    telling = pc.fill_null(pc.match_substring_regex(messages.values.field("content"), _TELLING), False)
+    places = np.flatnonzero(telling.to_numpy(zero_copy_only=False))
+    rows = np.searchsorted(messages.offsets.to_numpy(), places, side="right") - 1
+    looked_at = {*rows.tolist(), *also}
+    return [domain or ("chat" if row not in looked_at else of_texts(said(row))) for row, domain in enumerate(domains)]

@@ -108,7 +108,13 @@ class RowBuffer:
         said_in = columns["messages"]
         messages = messages_array(said_in)
         if None in columns["domain"]:
-            columns["domain"] = _domain.fill(columns["domain"], said_in, messages, self.rare["chosen"])
+            chosen = self.rare["chosen"]
+            texts = [*said_in]
+            for row, answer in chosen.items():
+                texts[row] = [*texts[row], *answer]
+            columns["domain"] = _domain.fill(
+                columns["domain"], messages, lambda row: [one.get("content") or "" for one in texts[row]], chosen
+            )
         if detect_language and None in columns["language"]:
             unknown = [row for row, known in enumerate(columns["language"]) if known is None]
             found = language.detect([said(said_in[row]) for row in unknown])
@@ -116,7 +122,7 @@ class RowBuffer:
                 columns["language"][row] = code
         arrays: dict[str, pa.Array] = {name: pa.array(columns[name], pa.string()) for name in _TEXTS}
         arrays |= {name: self._rare_array(name) for name in _RARE}
-        arrays |= {"messages": messages, "source": self._sources(columns)}
+        arrays |= {"messages": messages, "source": sources(self.constant, columns, columns["came"], len(self))}
         arrays["cluster"] = pa.nulls(len(self), pa.string())
         return pa.table([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
@@ -127,19 +133,23 @@ class RowBuffer:
         column = [values.get(row) for row in range(len(self))]
         return messages_array(column) if kind == MESSAGES else pa.array(column, kind)
 
-    def _sources(self, columns: Mapping[str, list[Any]]) -> pa.StructArray:
-        came = columns["came"]
-        shared = came[0] if len(set(map(id, came))) == 1 else None
-        children = []
-        for one in SOURCE:
-            if one.name in columns:
-                children.append(pa.array(columns[one.name], one.type))
-            elif one.name in self.constant or shared is not None:
-                value = self.constant[one.name] if one.name in self.constant else getattr(shared, one.name)
-                children.append(pa.repeat(pa.scalar(value, one.type), len(self)))
-            else:
-                children.append(pa.array([getattr(each, one.name) for each in came], one.type))
-        return pa.StructArray.from_arrays(children, fields=list(SOURCE))
+
+def sources(
+    constant: Mapping[str, str], columns: Mapping[str, Any], came: Sequence[Provenance], rows: int
+) -> pa.StructArray:
+    """The column `source`; `came` has the provenance of every row, or one for all of them."""
+    shared = came[0] if len(set(map(id, came))) == 1 else None
+    children = []
+    for one in SOURCE:
+        if one.name in columns:
+            held = columns[one.name]
+            children.append(held if isinstance(held, pa.Array) else pa.array(held, one.type))
+        elif one.name in constant or shared is not None:
+            value = constant[one.name] if one.name in constant else getattr(shared, one.name)
+            children.append(pa.repeat(pa.scalar(value, one.type), rows))
+        else:
+            children.append(pa.array([getattr(each, one.name) for each in came], one.type))
+    return pa.StructArray.from_arrays(children, fields=list(SOURCE))
 
 
 def _rare(draft: Draft) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import sys
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 LOOK: Final = 1
 ODD: Final = 2
@@ -30,7 +31,10 @@ _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 _seen = 0  # bytes that this process was given so far
 
 
-def cut(block: bytes) -> tuple[list[int], list[int], list[int]]:
+Cut = tuple["npt.NDArray[np.int64]", "npt.NDArray[np.int64]", "npt.NDArray[np.uint8]"]
+
+
+def cut(block: bytes) -> Cut:
     r"""Start, end (behind the `\n`) and marks of each line of a block of whole lines."""
     global _seen  # what is seen decides how fast it goes, never what comes out
     _seen += len(block)
@@ -43,14 +47,15 @@ def cut(block: bytes) -> tuple[list[int], list[int], list[int]]:
     starts, ends = np.empty(lines, np.int64), np.empty(lines, np.int64)
     marks = np.zeros(lines, np.uint8)
     scan(data, starts, ends, marks)
-    return starts.tolist(), ends.tolist(), marks.tolist()
+    return starts, ends, marks
 
 
-def _cut_plainly(block: bytes) -> tuple[list[int], list[int], list[int]]:
+def _cut_plainly(block: bytes) -> Cut:
     """The same without marks for plain lines: all are to be looked at."""
     places = [line.span() for line in _LINE.finditer(block)]
     marks = [BLANK if block[start:end].isspace() else LOOK for start, end in places]
-    return [start for start, _ in places], [end for _, end in places], marks
+    starts, ends = (np.array([place[side] for place in places], np.int64) for side in (0, 1))
+    return starts, ends, np.array(marks, np.uint8)
 
 
 def count(block: bytes) -> tuple[int, int, int]:
