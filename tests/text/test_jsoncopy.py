@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from corpusforge.sample import dumps
-from corpusforge.text.jsoncopy import copy_string, copy_value, skip
+from corpusforge.text.jsoncopy import copy_text, copy_value, skip
 from corpusforge.text.jsontext import JsonFault, parse
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(
@@ -128,8 +128,10 @@ def test_a_string_means_its_text(text):
     for ascii_only in (True, False):
         data = np.frombuffer(json.dumps(text, ensure_ascii=ascii_only).encode(), np.uint8)
         out = np.empty(len(data), np.uint8)
-        at, to = copy_string(data, 0, len(data), out, 0, False)
+        at, to, usual = copy_text(data, 0, len(data), out, 0)
         assert (at, out[:to].tobytes().decode()) == (len(data), text)
+        if usual:
+            assert data.tobytes().decode() == dumps(text)
 
 
 def test_what_is_refused_may_still_be_json():

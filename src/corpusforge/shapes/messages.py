@@ -37,7 +37,8 @@ ROLE_NAMES: Final = {
 }
 """Names that other formats give to the four roles."""
 _REASONING: Final = ("reasoning", "reasoning_content", "thinking")
-_ELSEWHERE: Final = frozenset({"name", "tool_call_id", "tool_calls", "function_call", *_REASONING})
+_COLUMNS: Final = {"name": "name", "tool_call_id": "tool_call_id", **dict.fromkeys(_REASONING, "reasoning")}
+_ELSEWHERE: Final = frozenset({*_COLUMNS, "tool_calls", "function_call"})
 
 MEANT: Final = _ELSEWHERE | {"from", "value", "refusal"}
 """Fields of a message, beside role and content, that are looked at."""
@@ -96,23 +97,22 @@ def system(value: Any, notes: list[Note]) -> Message:
 
 
 def _put_rest(message: Message, turn: dict[str, Any], foreign: bool, notes: list[Note]) -> None:
-    elsewhere = _ELSEWHERE | ({"from", "content" if "content" in turn else "value"} if foreign else {"role", "content"})
-    left = {key: value for key, value in turn.items() if value is not None and key not in elsewhere}
-    if message.get("content") is None and isinstance(turn.get("refusal"), str):
-        message["content"] = turn["refusal"]
-    for key in ("name", "tool_call_id"):
-        value = turn.get(key)
-        if isinstance(value, str):
-            message[key] = value
-        elif value is not None:
-            left[key] = value
-    for key in _REASONING:
-        value = turn.get(key)
-        if isinstance(value, str) and "reasoning" not in message:
-            message["reasoning"] = value
-        elif value is not None:
-            left[key] = value
-    _put_calls(message, turn, notes)
+    said = ("from", "content" if "content" in turn else "value") if foreign else ("role", "content")
+    left: dict[str, Any] = {}
+    known: dict[str, Any] = {}
+    for key, value in turn.items():
+        if value is not None and key not in said:
+            (known if key in _ELSEWHERE else left)[key] = value
+    if message.get("content") is None and isinstance(left.get("refusal"), str):
+        message["content"] = left["refusal"]
+    if known:
+        for key, column in _COLUMNS.items():
+            value = known.get(key)
+            if isinstance(value, str) and column not in message:
+                message[column] = value
+            elif value is not None:
+                left[key] = value
+        _put_calls(message, known, notes)
     if left:
         before = parse_text(message["extra"]) if "extra" in message else {}
         message["extra"] = json_text({**before, **left})

@@ -19,7 +19,18 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from corpusforge.text.jsoncopy import BYTES, OUT, copy_key, copy_number, copy_scalar, copy_string, copy_value, skip
+from corpusforge.text.jsoncopy import (
+    BYTES,
+    OUT,
+    copy_key,
+    copy_number,
+    copy_scalar,
+    copy_string,
+    copy_text,
+    copy_value,
+    put,
+    skip,
+)
 from corpusforge.text.kernels import Bytes, T, jit
 
 if TYPE_CHECKING:
@@ -32,7 +43,8 @@ LEAD: Final = 240
 Places = npt.NDArray[np.int64]
 _TEXTS: Final = ("content", "message_extra", "record_id", "extra", "canonical", "said")
 _CONTENT, _MORE, _ID, _REST, _WHOLE, _SAID = range(len(_TEXTS))
-_COUNT, _NAMED = len(_TEXTS), len(_TEXTS) + 1  # behind the pens: how many messages, and whether the line has an id
+# Behind the pens: how many messages there are, whether the line has an id, and how many characters were said in it.
+_COUNT, _NAMED, _HEARD = range(len(_TEXTS), len(_TEXTS) + 3)
 
 _OUTS: Final = T.UniTuple(OUT, len(_TEXTS))
 _READ: Final = T.Array(nb.int64, 1, "C", readonly=True)
@@ -133,14 +145,6 @@ def _role(data: Bytes, at: int, end: int) -> Any:
     return -1
 
 
-@jit(nb.int64(OUT, nb.int64, BYTES, nb.int64, nb.int64))
-def _put(out: Any, to: int, data: Bytes, first: int, last: int) -> int:
-    for place in range(first, last):
-        out[to] = data[place]
-        to += 1
-    return to
-
-
 @jit(nb.int64(BYTES, nb.int64, nb.int64))
 def _end_of_name(data: Bytes, at: int, end: int) -> int:
     """The quote that ends the plain string which begins at `at`; -1 where it is not plain."""
@@ -160,30 +164,30 @@ def _behind_colon(data: Bytes, at: int, end: int) -> Any:
     return skip(data, at + 1, end) if at < end and data[at] == 58 else -1
 
 
-@jit(nb.void(_OUTS, _I64, nb.int64, nb.int64))
-def _say(outs: Any, pens: Any, first: int, said: int) -> None:
+@jit(nb.void(_OUTS, _I64, nb.int64))
+def _say(outs: Any, pens: Any, first: int) -> None:
     """Add a message that begins at `first` of the contents to what is said, up to LEAD characters."""
-    to, count = pens[_SAID], 0
-    for place in range(said, to):
-        count += (outs[_SAID][place] & 0xC0) != 0x80
-    if count and count < LEAD:
+    to, count = pens[_SAID], pens[_HEARD]
+    if 0 < count < LEAD:
         outs[_SAID][to] = 32
         to, count = to + 1, count + 1
     for place in range(first, pens[_CONTENT]):
-        sign = outs[_CONTENT][place]
-        count += (sign & 0xC0) != 0x80
         if count > LEAD:
             break
-        outs[_SAID][to] = sign
-        to += 1
-    pens[_SAID] = to
+        sign = outs[_CONTENT][place]
+        count += (sign & 0xC0) != 0x80
+        if count <= LEAD:
+            outs[_SAID][to] = sign
+            to += 1
+    pens[_SAID], pens[_HEARD] = to, count
 
 
 @jit(nb.int64(BYTES, nb.int64, nb.int64, _NAMES, _OUTS, _I64, _I64))
 def _message(data: Bytes, at: int, end: int, special: Any, outs: Any, pens: Any, found: Any) -> Any:
     """Read one message into the columns; the place behind it, -1 where it is not a plain one.
 
-    `found` is told its role, where its content stands, and where its one more field begins and ends.
+    `found` is told its role, where its content begins, where its one more field begins and ends, whether the content
+    is spelled as encoders would, and where it ends.
     """
     role: Any = np.int64(-1)
     content: Any = np.int64(-1)
@@ -204,12 +208,13 @@ def _message(data: Bytes, at: int, end: int, special: Any, outs: Any, pens: Any,
             content = at if data[at] == 34 else -1
             if content < 0:
                 return -1
-            at, pens[_CONTENT] = copy_string(data, at, end, outs[_CONTENT], pens[_CONTENT], False)
+            at, pens[_CONTENT], found[4] = copy_text(data, at, end, outs[_CONTENT], pens[_CONTENT])
+            found[5] = at
         elif to > more or data[at] == 110 or _is_among(data, key, key_end, special):
             return -1
         else:
             outs[_MORE][more] = 123
-            to = _put(outs[_MORE], more + 1, data, key - 1, key_end + 1)
+            to = put(data, key - 1, key_end + 1, outs[_MORE], more + 1)
             outs[_MORE][to] = 58
             at, to = copy_scalar(data, at, end, outs[_MORE], to + 1)
         if at < 0:
@@ -229,15 +234,18 @@ def _message(data: Bytes, at: int, end: int, special: Any, outs: Any, pens: Any,
 def _write_message(data: Bytes, end: int, outs: Any, pens: Any, found: Any) -> None:
     """Add a message to the canonical text."""
     role, out = found[0], outs[_WHOLE]
-    to = _put(out, pens[_WHOLE], _KEYS, 0, 11)
-    _, to = copy_string(data, found[1], end, out, to, True)
+    to = put(_KEYS, 0, 11, out, pens[_WHOLE])
+    if found[4]:
+        to = put(data, found[1], found[5], out, to)
+    else:
+        _, to = copy_string(data, found[1], end, out, to)
     if found[3] > found[2]:
-        to = _put(out, to, _KEYS, 11, 20)
+        to = put(_KEYS, 11, 20, out, to)
         for place in range(found[2], found[3]):
             out[to] = outs[_MORE][place]
             to += 1
-    to = _put(out, to, _KEYS, 20, 29)
-    to = _put(out, to, _ROLE_NAMES, _ROLE_ENDS[role - 1] if role else 0, _ROLE_ENDS[role])
+    to = put(_KEYS, 20, 29, out, to)
+    to = put(_ROLE_NAMES, _ROLE_ENDS[role - 1] if role else 0, _ROLE_ENDS[role], out, to)
     out[to], out[to + 1] = 34, 125
     pens[_WHOLE] = to + 2
 
@@ -247,10 +255,10 @@ def _messages(
     data: Bytes, at: int, end: int, special: Any, outs: Any, pens: Any, roles: Any, content_ends: Any, more_ends: Any
 ) -> Any:
     """Read a list of messages; the place behind it, -1 where it is empty or one of them is not plain."""
-    found = np.empty(4, np.int64)
-    said, begins = pens[_SAID], pens[_COUNT]
+    found = np.empty(6, np.int64)
+    begins = pens[_COUNT]
     whole = outs[_WHOLE]
-    pens[_WHOLE] = _put(whole, pens[_WHOLE], _HEAD, 0, len(_HEAD))
+    pens[_WHOLE] = put(_HEAD, 0, len(_HEAD), whole, pens[_WHOLE])
     while at < end and data[at] == (44 if pens[_COUNT] > begins else 91):
         if pens[_COUNT] > begins:
             whole[pens[_WHOLE]] = 44
@@ -262,7 +270,7 @@ def _messages(
             return -1
         _write_message(data, end, outs, pens, found)
         if found[0] and pens[_CONTENT] > first:
-            _say(outs, pens, first, said)
+            _say(outs, pens, first)
         count = pens[_COUNT]
         roles[count] = found[0]
         content_ends[count + 1], more_ends[count + 1] = pens[_CONTENT], pens[_MORE]
@@ -282,7 +290,7 @@ def _record_id(data: Bytes, at: int, end: int, outs: Any, pens: Any) -> Any:
         return -1
     first, to = pens[_ID], pens[_ID]
     if data[at] == 34:
-        at, to = copy_string(data, at, end, outs[_ID], to, False)
+        at, to, _ = copy_text(data, at, end, outs[_ID], to)
     elif data[at] == 45 or 48 <= data[at] <= 57:
         at, to = copy_number(data, at, end, outs[_ID], to)
         for place in range(first, to):
@@ -351,12 +359,12 @@ def _read(
 ) -> Any:  # fmt: skip
     """Fill in the columns; how many lines were read."""
     read = 0
-    pens, before = np.zeros(_NAMED + 1, np.int64), np.zeros(_NAMED + 1, np.int64)
+    pens, before = np.zeros(_HEARD + 1, np.int64), np.zeros(_HEARD + 1, np.int64)
     for line in range(len(starts)):
         if not wanted[line]:
             continue
         before[:] = pens
-        pens[_NAMED] = 0
+        pens[_NAMED], pens[_HEARD] = 0, 0
         plain = _line(
             data, starts[line], ends[line], names, special, outs, pens, roles, offsets[_CONTENT], offsets[_MORE]
         )

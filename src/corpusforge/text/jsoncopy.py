@@ -133,33 +133,63 @@ def _escape(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return (0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00) if 0xDC00 <= low < 0xE000 else -1), 12
 
 
-@jit(_PLACES(BYTES, nb.int64, nb.int64, OUT, nb.int64, nb.boolean))
-def copy_string(data: Bytes, at: int, end: int, out: Any, to: int, quoted: bool) -> tuple[int, int]:
-    """Copy the string whose quote is at `at`: as JSON text (`quoted`), or as the text that it means."""
-    if quoted:
-        out[to] = 34
-        to += 1
-    at += 1
-    while at < end and data[at] != 34:
-        sign = data[at]
-        if sign == 92:
-            code, width = _escape(data, at, end)
-            if code < 0:
-                return -1, to
-            to = _put_escaped(out, to, code) if quoted else _put_utf8(out, to, code)
-            at += width
-        elif sign < 32:
+@jit(nb.int64(BYTES, nb.int64, nb.int64))
+def _run(data: Bytes, at: int, end: int) -> Any:
+    """The end of the characters from `at` on that stand for themselves."""
+    place = np.uint64(at)  # an unsigned place is taken as it is
+    while place < np.uint64(end) and data[place] >= 32 and data[place] != 34 and data[place] != 92:
+        place += np.uint64(1)
+    return np.int64(place)
+
+
+@jit(nb.int64(BYTES, nb.int64, nb.int64, OUT, nb.int64))
+def put(data: Bytes, first: int, last: int, out: Any, to: int) -> int:
+    """Copy bytes as they are; the place behind them."""
+    for place in range(np.uint64(last - first)):  # unsigned, as in `_run`
+        out[np.uint64(to) + place] = data[np.uint64(first) + place]
+    return to + last - first
+
+
+@jit(T.UniTuple(nb.int64, 3)(BYTES, nb.int64, nb.int64, OUT, nb.int64))
+def copy_text(data: Bytes, at: int, end: int, out: Any, to: int) -> tuple[int, int, int]:
+    """Copy the text that the string at `at` means; 1 behind the places where it is spelled as encoders would."""
+    at, usual = at + 1, 1
+    while True:
+        stop = _run(data, at, end)
+        to = put(data, at, stop, out, to)
+        at = stop
+        if at >= end or data[at] < 32:
+            return -1, to, 0
+        if data[at] == 34:
+            return at + 1, to, usual
+        code, width = _escape(data, at, end)
+        if code < 0:
+            return -1, to, 0
+        if width != 2 or code == 47:
+            usual = 0
+        to = _put_utf8(out, to, code)
+        at += width
+
+
+@jit(_PLACES(BYTES, nb.int64, nb.int64, OUT, nb.int64))
+def copy_string(data: Bytes, at: int, end: int, out: Any, to: int) -> tuple[int, int]:
+    """Copy the string whose quote is at `at`."""
+    out[to] = 34
+    at, to = at + 1, to + 1
+    while True:
+        stop = _run(data, at, end)
+        to = put(data, at, stop, out, to)
+        at = stop
+        if at >= end or data[at] < 32:
             return -1, to
-        else:
-            out[to] = sign
-            at += 1
-            to += 1
-    if at >= end:
-        return -1, to
-    if quoted:
-        out[to] = 34
-        to += 1
-    return at + 1, to
+        if data[at] == 34:
+            out[to] = 34
+            return at + 1, to + 1
+        code, width = _escape(data, at, end)
+        if code < 0:
+            return -1, to
+        to = _put_escaped(out, to, code)
+        at += width
 
 
 @jit(nb.int64(BYTES, nb.int64, nb.int64))
@@ -226,7 +256,7 @@ def copy_scalar(data: Bytes, at: int, end: int, out: Any, to: int) -> Any:
     if at >= end:
         return -1, to
     if data[at] == 34:
-        return copy_string(data, at, end, out, to, True)
+        return copy_string(data, at, end, out, to)
     if data[at] == 45 or 48 <= data[at] <= 57:
         return copy_number(data, at, end, out, to)
     return _copy_literal(data, at, end, out, to)
@@ -238,7 +268,7 @@ def copy_key(data: Bytes, at: int, end: int, out: Any, to: int) -> tuple[int, in
     at = skip(data, at, end)
     if at >= end or data[at] != 34:
         return -1, to
-    at, to = copy_string(data, at, end, out, to, True)
+    at, to = copy_string(data, at, end, out, to)
     if at < 0:
         return -1, to
     at = skip(data, at, end)
