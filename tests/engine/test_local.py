@@ -29,6 +29,10 @@ def die(n):
 def pid(n):
     time.sleep(0.1)
     return os.getpid()
+
+def note():
+    time.sleep(0.1)
+    open(f"started-{os.getpid()}", "w").close()
 """
 
 
@@ -71,6 +75,17 @@ def test_a_dead_worker_is_a_worker_error(jobs):
 def test_two_workers_are_other_processes_and_one_is_this_one(jobs):
     assert set(LocalEngine(1).map(jobs.pid, [1, 2])) == {os.getpid()}
     assert os.getpid() not in LocalEngine(2).map(jobs.pid, [1, 2])
+
+
+def test_workers_that_were_started_early_do_the_work(jobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with LocalEngine(2) as engine:
+        engine.start(jobs.note)
+        known = {int(pid) for pid in engine.stream(jobs.pid, range(6))}
+    assert {int(path.name.partition("-")[2]) for path in tmp_path.glob("started-*")} == known
+    with LocalEngine(1) as engine:
+        engine.start(jobs.note)
+        assert set(engine.stream(jobs.pid, [1, 2])) == {os.getpid()}
 
 
 def test_workers_come_from_the_environment(monkeypatch):

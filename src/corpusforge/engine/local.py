@@ -64,6 +64,13 @@ class LocalEngine:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
+    def start(self, job: Callable[[], object]) -> None:
+        """Start all workers now, each with this job, while there is something else to do here."""
+        if self.workers > 1:
+            pool = self._workers(self.workers)
+            for _ in range(self.workers):
+                pool.submit(job)
+
     def map(self, job: Callable[[T], R], items: Sequence[T], done: Callable[[int], None] | None = None) -> list[R]:
         """`[job(item) for item in items]`; `done(n)` is told after each finished item. Raises WorkerError."""
         results: list[R] = []

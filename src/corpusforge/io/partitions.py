@@ -29,7 +29,7 @@ from corpusforge.io.settle import settle_folder
 from corpusforge.io.sources import check_readable
 from corpusforge.result import LEDGER, add_up
 from corpusforge.sample import SCHEMA, check_schema
-from corpusforge.stages.ingest import check_allowed
+from corpusforge.stages.ingest import check_allowed, load_kernels
 from corpusforge.stages.shard import row_bytes
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 256 << 20
 """Bytes of rows that fill a partition, however few they are: a column of Arrow holds 2 GiB of text, and no more."""
 _FEW: Final = 4  # pieces that are no work for other processes
+_MUCH: Final = 64 << 20  # bytes of files while whose fingerprints are taken other processes may start
 _LINES: Final = 20_000  # ledger lines per row group
 _NO_FIGURES: Final = {"records": 0, "with_rows": 0, "quarantined": 0, "rows": 0, "sources": {}}
 
@@ -52,11 +53,12 @@ def run(project: Project, out: Path) -> dict[str, Any]:
     """Fill `out` with rows, dropped.parquet and changes.parquet; returns the figures of all sources together."""
     config = project.params.ingest
     terms = check_allowed(config.sources, config.allow, config.policy)
-    for source in config.sources:
-        check_readable(source, project.root)
+    size = sum(check_readable(source, project.root) for source in config.sources)
     (out / "rows").mkdir()
     (out / "scratch").mkdir()
     with LocalEngine() as engine, _Books(out) as books:
+        if size > _MUCH:
+            engine.start(load_kernels)
         few = 0 if os.environ.get("CORPUSFORGE_WORKERS") else _FEW
         made = engine.stream(make, _jobs(config, project.root, out / "scratch"), few)
         parts = _parts(books.enter(made), out / "rows", project.params.engine.partition_rows)

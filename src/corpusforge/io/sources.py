@@ -81,19 +81,21 @@ def _of_files(source: SourceConfig, files: list[Found], snapshot: Snapshot | Non
             snapshot.check(file)
 
 
-def check_readable(source: SourceConfig, root: Path) -> None:
+def check_readable(source: SourceConfig, root: Path) -> int:
     """Find out what can be found out at once: that the files of a source, and its own shape, are there.
 
-    Raises SourceError.
+    Returns the bytes of its files, as far as they lie on this machine. Raises SourceError.
     """
     load_shape(source, root)
     pictures(source, root)
     if source.reader == "sql":
         sql.check_query(source, root)
     elif source.reader not in harvest.READERS and not hub.is_hub(source):
-        find_files(source, root)
         files_of(source, source.options.answers, root)
         files_of(source, source.options.schemas, root)
+        paths = [file.path for file in find_files(source, root)]
+        return sum(path.stat().st_size for path in paths if isinstance(path, Path) and path.is_file())
+    return 0
 
 
 def _joined(items: Iterable[Record | Block], answers: list[Found], snapshot: Snapshot) -> Iterator[Record]:

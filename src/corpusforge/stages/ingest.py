@@ -40,6 +40,7 @@ __all__ = [
     "check_allowed",
     "ingest",
     "ingest_lines",
+    "load_kernels",
 ]
 
 
@@ -98,3 +99,8 @@ def ingest_lines(
     batch = Batch(config, RowBuffer(config.name, uri, revision))
     batch.take_lines(lines, block, strict=strict)
     return batch.result(detect_language)
+
+
+def load_kernels() -> None:
+    """Load what large sources are read by, which takes a while."""
+    from corpusforge.text import chatlines, jsonscan, langmodel  # noqa: F401
