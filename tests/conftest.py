@@ -19,7 +19,8 @@ settings.register_profile(
     "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 # Other examples every time, and many: `make deep`.
-settings.register_profile("deep", settings.get_profile("default"), derandomize=False, max_examples=20_000)
+EXAMPLES = int(os.environ.get("CORPUSFORGE_EXAMPLES", "20000"))
+settings.register_profile("deep", settings.get_profile("default"), derandomize=False, max_examples=EXAMPLES)
 settings.load_profile("default")
 
 

@@ -55,3 +55,10 @@ def test_content_ids_do_not_depend_on_how_records_are_spread_over_files(
     assert [content for _, content in ids(parts)] == [content for _, content in ids(whole)]
     assert pc.count_distinct(parts.kept["row_id"]).as_py() == parts.kept.num_rows == whole.kept.num_rows
     assert parts.reasons() == whole.reasons()
+
+
+def test_who_rated_may_be_an_object_of_any_key_order() -> None:
+    record = {"text": "a", "rating": {"value": 1, "by": {"role": "user", "name": None}}}
+    with ingested([record]) as (plain, _), ingested([reversed_keys(record)]) as (turned, _):
+        assert ids(turned) == ids(plain)
+        assert plain.kept["rating"][0]["by"].as_py() == '{"name":null,"role":"user"}'

@@ -136,6 +136,12 @@ def test_what_once_went_unseen(record: dict[str, Any]) -> None:
         assert tokens(record) <= tokens(read.kept.to_pylist())
 
 
+def test_calls_that_are_no_list_are_not_replaced_by_the_one_call() -> None:
+    call = {"name": "f", "arguments": {}}
+    with ingested([{"messages": [{"role": "assistant", "tool_calls": "q1z", "function_call": call}]}]) as (read, _):
+        assert read.reasons() == {"tool_calls_not_a_list": 1}
+
+
 def test_a_rating_keeps_its_digits() -> None:
     with ingested([{"prompt": "a", "response": "b", "rating": 2**53 + 1}]) as (read, _):
         (row,) = read.kept.to_pylist()

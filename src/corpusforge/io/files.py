@@ -73,6 +73,13 @@ def _address(file: Path | remote.RemoteFile) -> str:
 
 
 def _expand(source: SourceConfig, path: str, root: Path) -> list[Path]:
+    try:
+        return _expanded(source, path, root)
+    except OSError as error:
+        raise SourceError(f"source {source.name!r}: its path cannot be looked up ({error.strerror})") from None
+
+
+def _expanded(source: SourceConfig, path: str, root: Path) -> list[Path]:
     place = root / path
     if any(sign in path for sign in _MAGIC) and not place.exists():
         anchor = Path(place.anchor)

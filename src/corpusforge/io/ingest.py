@@ -118,6 +118,6 @@ def _rows_already(source: SourceConfig, root: Path) -> pa.Table | None:
             return None
         table = pa.concat_tables([pq.read_table(file) for file in files])
         check_schema(table, "rows")
-    except (pa.ArrowException, SchemaError, OSError):
-        return None
+    except (pa.ArrowException, SchemaError, OSError, UnicodeDecodeError, MemoryError):
+        return None  # the reader says what is wrong with it
     return table

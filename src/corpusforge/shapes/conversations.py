@@ -17,6 +17,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from corpusforge.sample import canonical_json
 from corpusforge.shapes._draft import (
     Draft,
     Message,
@@ -221,7 +222,7 @@ def _finite(value: float) -> float:
 
 
 def _name(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
+    return value if value is None or isinstance(value, str) else canonical_json(value)
 
 
 def _text_or_none(record: Mapping[str, Any], field: str) -> str | None:

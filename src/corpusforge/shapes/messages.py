@@ -120,9 +120,11 @@ def _put_rest(message: Message, turn: dict[str, Any], foreign: bool, notes: list
 
 def _put_calls(message: Message, turn: dict[str, Any], notes: list[Note]) -> None:
     calls = maybe_json(turn.get("tool_calls")) or []
+    if not isinstance(calls, list):
+        raise Unrepresentable("tool_calls_not_a_list")
     single = turn.get("function_call")
     if single:
-        calls = [*calls, single] if isinstance(calls, list) else [single]
+        calls = [*calls, single]
     if calls:
         before = parse_text(message["tool_calls"]) if "tool_calls" in message else []
         message["tool_calls"] = json_text([*before, *tool_calls(calls, notes)])

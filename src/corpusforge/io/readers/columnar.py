@@ -64,6 +64,8 @@ def _arrow_batches(path: Place) -> Iterator[tuple[pa.Schema, Iterable[pa.RecordB
                 yield reader.schema, _sliced(reader)
             if watched.last != _END:
                 raise EOFError
+            if watched.read(1):
+                raise pa.ArrowInvalid("something stands behind the end of the stream")
     else:
         with open_seekable(path) as file, pa.ipc.open_file(file) as reader:
             yield reader.schema, _sliced(reader.get_batch(number) for number in range(reader.num_record_batches))
@@ -151,7 +153,7 @@ def _values(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
     """The rows of a batch; the reason code instead of a row that Python cannot hold."""
     try:
         return list(batch.to_pylist())
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, KeyError):
         return [_value(batch.slice(number, 1)) for number in range(batch.num_rows)]
 
 
@@ -160,7 +162,7 @@ def _value(row: pa.RecordBatch) -> dict[str, Any] | str:
         return dict(row.to_pylist()[0])
     except UnicodeDecodeError:
         return "invalid_unicode"
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, KeyError):  # KeyError: a time zone that nobody knows
         return "value_out_of_range"
 
 

@@ -10,15 +10,16 @@ import shutil
 import tempfile
 import zlib
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, cast
 
 import pyarrow as pa
 
 from corpusforge.errors import SourceError, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+_CHUNK: Final = 1 << 20
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\x00", "xz"))
 
 
@@ -52,13 +53,53 @@ def open_bytes(path: Place) -> Iterator[IO[bytes]]:
             stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
             yield io.BufferedReader(cast("io.RawIOBase", stream))
         elif packing == "bzip2":
-            with bz2.BZ2File(raw) as unpacked_bz2:
-                yield cast("IO[bytes]", unpacked_bz2)
+            yield io.BufferedReader(_Parts(raw, bz2.BZ2Decompressor), _CHUNK)
         elif packing == "xz":
-            with lzma.LZMAFile(raw) as unpacked_xz:
-                yield cast("IO[bytes]", unpacked_xz)
+            yield io.BufferedReader(_Parts(raw, lzma.LZMADecompressor, padding=b"\0"), _CHUNK)
         else:
             yield raw
+
+
+class _Parts(io.RawIOBase):
+    """Packed parts one after another, each to its end; what stands behind the last and is none is an error.
+
+    The readers of the standard library take a damaged second part for the end of the file.
+    """
+
+    def __init__(self, raw: IO[bytes], new: Callable[[], Any], padding: bytes = b"") -> None:
+        super().__init__()
+        self.raw, self.new, self.padding = raw, new, padding
+        self.part = new()
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; 0 at the end. Raises EOFError, OSError and LZMAError."""
+        data = b""
+        while not data:
+            given = b""
+            if self.part.eof:
+                given = self._behind(self.part.unused_data)
+                if not given:
+                    return 0
+                self.part = self.new()
+            elif self.part.needs_input:
+                given = self.raw.read(_CHUNK)
+                if not given:
+                    raise EOFError
+            data = self.part.decompress(given, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _behind(self, rest: bytes) -> bytes:
+        """What comes behind a part and is no padding."""
+        while not (rest := rest.lstrip(self.padding) if self.padding else rest):
+            rest = self.raw.read(_CHUNK)
+            if not rest:
+                break
+        return rest
 
 
 def packing_of(raw: IO[bytes]) -> str:
@@ -96,7 +137,7 @@ def named(label: str) -> Iterator[None]:
         raise SourceError(f"{label} may not be read", hint="check its permissions") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise SourceError(f"{label} is cut off or damaged ({type(error).__name__})", hint="fetch it again") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         full = StorageError.of(error, label)
         if full is not None and "full" in full.message:
             raise full from None
