@@ -180,7 +180,10 @@ def _asked(project: Project, ids: list[str], source: str, match: str, regex: boo
     if match:
         held = erasure.by_text(project, match, regex=regex)
         if not held and not ids and not source:
-            raise ProjectError("no row holds that text", hint="data/ingest is searched: run `dvc repro ingest` first")
+            raise ProjectError(
+                "no row of data/ingest holds that text",
+                hint="older versions, quarantined records and releases are not searched: name those by --record-id",
+            )
         bases |= held
     rows = erasure.rows_of(project, bases)
     return asked + _entries(rows.with_columns(detail=pl.lit("named"), of=pl.lit("")), "", mark)

@@ -75,6 +75,8 @@ def _address(file: Path | remote.RemoteFile) -> str:
 def _expand(source: SourceConfig, path: str, root: Path) -> list[Path]:
     try:
         return _expanded(source, path, root)
+    except SourceError:
+        raise
     except OSError as error:
         raise SourceError(f"source {source.name!r}: its path cannot be looked up ({error.strerror})") from None
 
