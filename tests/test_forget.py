@@ -191,7 +191,7 @@ def test_what_is_not_there_is_said(project: Project) -> None:
     run_stage(project, "ingest")
     for asked, message in (
         ({"record_id": ["nobody"]}, "has this id"),
-        ({"match": "no such text"}, "no row holds"),
+        ({"match": "no such text"}, "no row of data/ingest holds"),
         ({"source": "forums"}, "did you mean 'forum'"),
     ):
         with pytest.raises(ProjectError, match=message):
