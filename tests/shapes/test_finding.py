@@ -19,10 +19,14 @@ TALK = [{"role": "user", "content": "Q?"}, {"role": "assistant", "content": "A."
         ({"instruction": "Q?", "output": "A.", "text": "### Instruction: Q? A."}, "alpaca"),
         ({"prompt": "Q?", "chosen": TALK, "rejected": TALK, "messages": TALK}, "preference"),
         ({"question": "Q?", "choices": ["a", "b"], "answer": 0}, "multiple_choice"),
+        ({"question": "Q?", "A": "a", "B": "b", "answer": "A"}, "multiple_choice"),
+        ({"question": "Q?", "A": 1, "B": 0, "C": 2, "answerKey": "A"}, "multiple_choice"),
+        ({"question": "Q?", "A": "a", "B": "b", "C": "c", "D": "d"}, "multiple_choice"),
+        ({"question": "Q?", "A": "a", "B": "b"}, "prompt"),
         ({"prompt": "Q?", "completion": "A.", "verifier": {"kind": "exact"}}, "verifier"),
         ({"prompt": "Q?", "language": "en"}, "prompt"),
     ],
-    ids=["talk", "rendered", "pair", "choice", "verifier", "prompt"],
+    ids=["talk", "rendered", "pair", "choice", "columns", "three", "four", "a question", "verifier", "prompt"],
 )
 def test_what_takes_in_the_others_is_clear(record: dict[str, Any], shape: str) -> None:
     assert find(record) == shape
@@ -53,12 +57,13 @@ def test_what_could_be_two_things_is_asked_for(record: dict[str, Any], shapes: l
         ({"prompt": "Q?", "chosen": "A.", "rejected": "B."}, "preference"),
         ({"prompt": "Q?", "completion": "A."}, "prompt_completion"),
         ({"text": "T"}, "text"),
+        ({"question": "Q?", "answer": "4"}, "question_answer"),
     ],
-    ids=["chat", "preference", "prompt_completion", "text"],
+    ids=["chat", "preference", "prompt_completion", "text", "question_answer"],
 )
 def test_a_row_of_a_table_has_the_columns_of_all(nothing: Any, full: dict[str, Any], shape: str) -> None:
     """Empty columns belong to the rows of other shapes."""
-    columns = ["messages", "prompt", "chosen", "rejected", "completion", "text"]
+    columns = ["messages", "prompt", "chosen", "rejected", "completion", "text", *("A", "B", "C", "D")]
     assert find({**dict.fromkeys(columns, nothing), **full}) == shape
 
 

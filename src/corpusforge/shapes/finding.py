@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from corpusforge.shapes import preferences
+from corpusforge.shapes import choices, preferences
 from corpusforge.shapes._draft import Unrepresentable, maybe_json
 
 
@@ -70,6 +70,12 @@ def _is_tree(record: Mapping[str, Any]) -> bool:
     return "replies" in tree and "text" in tree
 
 
+def _are_options(record: Mapping[str, Any]) -> bool:
+    """Whether the columns A and B hold options: a question beside C and D, or one that has an answer."""
+    meant = {"C", "D"} <= record.keys() or any(name in record for name in choices.ANSWERS)
+    return meant and all(record[name] not in (None, "") for name in ("A", "B"))
+
+
 def _is_puzzle(record: Mapping[str, Any]) -> bool:
     metadata = maybe_json(record.get("metadata"))
     return isinstance(metadata, dict) and "source_dataset" in metadata
@@ -116,7 +122,7 @@ _SIGNS: Final[tuple[tuple[str, set[str], Told | None], ...]] = (
     ("multiple_choice", {"question", "options"}, None),
     ("multiple_choice", {"query", "choices"}, None),
     ("multiple_choice", {"ctx", "endings"}, None),
-    ("multiple_choice", {"question", "A", "B", "C", "D"}, None),
+    ("multiple_choice", {"question", "A", "B"}, _are_options),
     ("model_written", {"question", "answer_matching_behavior", "answer_not_matching_behavior"}, None),
     ("longchat", {"prompt", "topics", "prompt_length"}, None),
     ("reasoning_gym", {"question", "answer", "metadata"}, _is_puzzle),
