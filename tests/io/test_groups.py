@@ -49,6 +49,21 @@ def test_lines_of_one_talk_become_one_row(tmp_path: Path) -> None:
     assert (second["row_id"], len(second["messages"])) == ("s#5", 2)
 
 
+@pytest.mark.parametrize(
+    ("named", "own"),
+    [({}, ["t1", "7"]), ({"id": "group[0].speaker"}, ["user", "user"])],
+    ids=["of the group", "named"],
+)
+def test_the_groups_value_is_the_id_unless_fields_name_another(
+    tmp_path: Path, named: dict[str, str], own: list[str]
+) -> None:
+    """Whatever the field is called, and wherever it stands."""
+    write_jsonl(tmp_path / "t.jsonl", [{"at": {"talk": t}, "speaker": "user", "text": "Q?"} for t in ("t1", "t1", 7)])
+    fields = {"messages": MESSAGES, **named}
+    result = read_with_ledger("t.jsonl", name="s", group="at.talk", fields=fields, root=tmp_path, license="MIT")
+    assert [row["source"]["record_id"] for row in result.kept.to_pylist()] == own
+
+
 def test_every_line_is_accounted_for(tmp_path: Path) -> None:
     """Those of a talk that gave no row each have their line in the ledger."""
     result = read(tmp_path, where={"keep": {"not_equals": False}})

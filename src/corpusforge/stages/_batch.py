@@ -115,7 +115,8 @@ class Batch:
         start, positions = len(self.rows), [one.position for one in wanted]
         try:
             value = self._group(record, [one.value for one in wanted if one.value is not None])
-            made = self._rows_of(value, self._prefix(record.part), record.position, grouped=positions)
+            key = next(iter((record.value or {}).values()), None)
+            made = self._rows_of(value, self._prefix(record.part), record.position, grouped=positions, key=key)
         except Unrepresentable as fault:
             for one in wanted:
                 self._quarantine(one, fault.reason, fault.detail)
@@ -187,6 +188,7 @@ class Batch:
         *,
         plain: bool = False,
         grouped: Sequence[int] = (),
+        key: Any = None,
     ) -> list[Draft]:
         """Add the rows of a record's value. Raises Unrepresentable, and then none of them is there."""
         start = len(self.rows)
@@ -196,7 +198,7 @@ class Batch:
             shape, made = drafts(value, self.config.shape, self.mapping.targets)
             if not made:
                 raise Unrepresentable("no_rows")
-            record_id = _own_id(value, stated)
+            record_id = _own_id(value, stated if key is None else {"id": key, **stated})
             held = record_id is not None and _is_id(value.get("id")) and str(value["id"]) == record_id
             for fan, draft in enumerate(made):
                 came = self._came(draft, value, stated)
