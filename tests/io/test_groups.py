@@ -85,6 +85,25 @@ def test_a_talk_that_is_refused_for_its_terms_goes_with_all_its_lines(tmp_path: 
     assert (figures["reasons"], figures["kinds"]) == ({"restricted": 2}, {"sft": 1})
 
 
+@pytest.mark.parametrize("fields", [{}, {"messages": MESSAGES}], ids=["no mapping", "mapping"])
+def test_a_group_that_no_record_has_stops_the_build(tmp_path: Path, fields: dict[str, Any]) -> None:
+    """After the first thousand, with the nearest right name."""
+    write_jsonl(tmp_path / "t.jsonl", [turn("a", "user", "Q?")] * 1500)
+    with pytest.raises(SourceError, match=r"group: none of the first 1,000 records has 'tlk'\s+did you mean 'talk'"):
+        read_with_ledger("t.jsonl", name="s", group="tlk", fields=fields, root=tmp_path)
+
+
+def test_one_group_among_records_of_none_is_enough(tmp_path: Path) -> None:
+    """Those of none are listed under their own ids; where all have a value that is no name, each is listed too."""
+    alone = {"id": "mine", "text": "alone"}
+    result = read(tmp_path, [*[alone] * 600, *TURNS[:2], *[alone] * 600])
+    assert (len(result.kept), result.reasons()) == (1, {"group_missing": 1200})
+    write_jsonl(tmp_path / "u.jsonl", [{**alone, "talk": 1.5}] * 1500)
+    result = read_with_ledger("u.jsonl", name="s", group="talk", root=tmp_path)
+    assert result.reasons() == {"group_missing": 1500}
+    assert set(result.dropped["record_id"].to_pylist()) == {"mine"}
+
+
 def test_cuts_of_batches_and_files_do_not_cut_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(tmp_path)
     monkeypatch.setattr(pieces, "BATCH", 1)

@@ -206,6 +206,27 @@ def test_one_record_that_fits_is_enough() -> None:
         watch([{"other": 1}] * 1000 + [GOOD], fields=fields)
 
 
+@pytest.mark.parametrize(
+    ("path", "more", "there"),
+    [
+        ("terms", {"terms": []}, True),
+        ("terms[*]", {"terms": []}, True),
+        ("docs[*].terms", {"docs": [{}, {"terms": []}]}, True),
+        ("terms", {"terms": None}, False),
+        ("docs[*].terms", {"docs": [{}]}, False),
+        ("docs[*].terms", {"docs": []}, False),
+    ],
+)
+@pytest.mark.parametrize("name", ["restrictions", "parents"])
+def test_an_empty_list_is_there(name: str, path: str, more: dict[str, Any], there: bool) -> None:
+    fields = {"prompt": "data.question", "completion": "reply", name: path}
+    if there:
+        assert watch([{**GOOD, **more}] * 1001, fields=fields) == 1001
+        return
+    with pytest.raises(SourceError, match=f"fields.{name}: none of the first 1,000 records has"):
+        watch([{**GOOD, **more}] * 1001, fields=fields)
+
+
 def test_a_shape_by_name_is_tried_too() -> None:
     """A thousand records without its fields are not of that shape; a thousand unlucky ones may be."""
     with pytest.raises(SourceError, match=r"gives a row with shape alpaca: field_missing 1,000"):

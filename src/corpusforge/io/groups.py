@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from corpusforge.errors import SourceError
 from corpusforge.shapes.paths import lookup
+from corpusforge.stages._trial import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +46,7 @@ def grouped(records: Iterable[Record], source: SourceConfig) -> Iterator[Record]
             yield _together(members, source.group, key)
             members = []
         if named is None:
-            yield record if record.value is None else replace(record, value=None, error="group_missing")
+            yield record if record.value is None else replace(record, value=None, error=MISSING, remnant=record.value)
             continue
         if not members:
             _remember(seen, hash((record.part, named)), record, source)
