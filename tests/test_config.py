@@ -77,6 +77,12 @@ def test_what_is_no_mapping_of_stages_is_a_config_error(text):
         parse_params(text)
 
 
+@pytest.mark.parametrize("path", ['""', "[a.jsonl, '']", "' '"], ids=["empty", "in a list", "a blank"])
+def test_an_empty_path_is_not_the_project_folder(path):
+    with pytest.raises(ConfigError, match=r"ingest\.sources.*path: an empty path"):
+        parse_params(f"ingest: {{sources: [{{name: a, path: {path}}}]}}")
+
+
 def test_the_text_itself_is_right():
     assert [source.name for source in parse_params(TEXT).ingest.sources] == ["forum", "web"]
 

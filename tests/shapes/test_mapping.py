@@ -244,6 +244,12 @@ def test_what_is_left_out_on_purpose_is_no_trial() -> None:
     trial.judge()
 
 
+def test_provenance_and_single_elements_stay_where_they_are() -> None:
+    record = {"uid": "u", "q": "Q?", "replies": [{"text": "A."}]}
+    mapped = Fields({"prompt": "q", "completion": "replies[0].text", "id": "uid"}).apply(record)
+    assert mapped.record == {"uid": "u", "replies": [{"text": "A."}], "prompt": "Q?", "completion": "A."}
+
+
 @given(st.dictionaries(st.sampled_from(["q", "a", "x", "prompt"]), st.text(max_size=3), min_size=1))
 def test_no_field_is_lost(record: dict[str, str]) -> None:
     """Every value is under its new name, under its own, or displaced."""

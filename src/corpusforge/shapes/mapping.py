@@ -6,8 +6,9 @@
     fields: {rating: {path: verdict, values: {good: 1, bad: 0}}}          their words for our values
     fields: {system: {value: "Answer in French."}}                        the same for every record
 
-What a mapping takes leaves its old place; a field that stood under the mapped name goes to `extra` as it was. Names of
-provenance (`id`, `license`, …) are told apart from those of the shape.
+What a mapping takes leaves its old place, unless its path goes into single elements of a list; a field that stood under
+the mapped name goes to `extra` as it was. Names of provenance (`id`, `license`, …) are told apart from those of the
+shape, and what they take stays where it is.
 """
 
 from __future__ import annotations

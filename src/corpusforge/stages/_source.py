@@ -154,6 +154,8 @@ class SourceConfig(StageConfig):
     @classmethod
     def _check_path(cls, value: str | list[str]) -> str | list[str]:
         for path in _listed(value):
+            if not path.strip():
+                raise ValueError("an empty path would be the whole project folder; name a file or a folder")
             refuse_credentials(path)
         return value
 
