@@ -18,6 +18,7 @@ from corpusforge.licences import UNKNOWN, implied, of_record, restrictions_of_re
 from corpusforge.result import LEDGER, StageResult, add_up
 from corpusforge.sample import row_id
 from corpusforge.shapes import Draft, Unrepresentable, drafts
+from corpusforge.shapes._draft import maybe_json
 from corpusforge.stages import _plain
 from corpusforge.stages._record import Record, json_record
 from corpusforge.stages._rows import Provenance, RowBuffer, depth_of
@@ -40,6 +41,7 @@ _SPEAKS: Final = frozenset({"license", "licence", "restrictions", "parents"})  #
 _ID: Final = frozenset({"id"})
 _IDS: Final = ("id", "uuid", "_id", "task_id", "message_tree_id", "message_id", "question_id", "key")
 _NO_PLAIN: Final = _SPEAKS | {*_IDS[1:]}  # fields that the general way looks at
+_EXACT: Final = 2**53  # below it a double holds every whole number
 _UNWANTED: Final = "excluded_by_where"
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -247,12 +249,15 @@ class Batch:
         if origin not in ("human", "synthetic", "mixed"):
             raise Unrepresentable("origin_unknown")
         depth = stated.get("depth")
+        parents, unread = _parents(value, stated)
+        if unread:
+            draft.notes.append(("parent_unread", {"count": unread}))
         return Provenance(
             license=license,
             restrictions=restrictions,
             origin=origin,
             generator=_text(stated.get("generator")) or draft.generator or config.generator,
-            parents=_parents(value, stated),
+            parents=parents,
             depth=depth if isinstance(depth, int) else depth_of(origin),
             created=_text(stated.get("created")),
             domain=_text(stated.get("domain")) or config.domain,
@@ -387,14 +392,24 @@ def _first(value: Mapping[str, Any], stated: Mapping[str, Any], *names: str) -> 
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
-def _parents(value: Mapping[str, Any], stated: Mapping[str, Any]) -> list[str]:
-    """Row ids, or own ids, of what a record was made from, as `fields` or its own `parents` say."""
+def _parents(value: Mapping[str, Any], stated: Mapping[str, Any]) -> tuple[list[str], int]:
+    """Row ids, or own ids, of what a record was made from, as `fields` or its own `parents` say; how many are unread."""
     named = stated.get("parents")
+    named = maybe_json(value.get("parents") if named is None else named)
     if named is None:
-        named = value.get("parents")
-        if not isinstance(named, list) or not all(isinstance(one, (str, int)) for one in named):
-            return []
-    return [str(one) for one in ([named] if isinstance(named, (str, int)) else named)]
+        return [], 0
+    given = named if isinstance(named, list) else [named]
+    read = [_parent(one) for one in given]
+    return [one for one in read if one], read.count(None)
+
+
+def _parent(one: Any) -> str | None:
+    """One parent's id, empty where the cell is; None where it is neither a text nor a whole number."""
+    if isinstance(one, str):
+        return one.strip()
+    if isinstance(one, float) and one.is_integer() and abs(one) < _EXACT:  # a column of integers that has nulls
+        one = int(one)
+    return str(one) if _is_id(one) else None
 
 
 def _text(value: Any) -> str | None:
