@@ -6,15 +6,19 @@ itself is normalised where it can be, and is `unknown` where it cannot.
     "mit" -> MIT      "Apache 2.0" -> Apache-2.0      ["mit", "cc-by-nc-4.0"] -> MIT AND CC-BY-NC-4.0
     "other" -> unknown                                "llama3.1" -> LicenseRef-llama3.1, which implies provider-terms
     restrictions: "Not for training" -> no-train      restrictions: "ask Bob first" -> other-terms
+    ["CC-BY-NC-4.0", "see README"] -> unknown, and non-commercial all the same: what is understood holds
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+
+from corpusforge.text.jsontext import JsonFault, parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,12 +59,31 @@ _ALIASES: Final = {
     "odc-by": "ODC-By-1.0",
     "pddl": "PDDL-1.0",
 }
-_CREATIVE_COMMONS: Final = re.compile(r"cc[ -]by((?:[ -](?:nc|nd|sa))*)[ -](\d\.\d)", re.IGNORECASE)
+_DASHES: Final = dict.fromkeys([*range(0x2010, 0x2016), 0x2212], "-")
+_BY: Final = r"cc[ _-]*by((?:[ _-]*(?:nc|nd|sa))*)(?![a-z])"
+_CREATIVE_COMMONS: Final = re.compile(
+    _BY + r"[ _-]v?(\d(?:\.\d)?)(?: (?:international|unported|generic))?(?: public)?(?: licen[sc]e)?"
+)
+_UNDER: Final = re.compile(_BY)
+_WRITTEN_OUT: Final = (
+    (re.compile(r"(?:https?://)?(?:www\.)?creativecommons\.org/publicdomain/zero/1\.0(?:/[\w.-]*)?"), "cc0"),
+    (re.compile(r"(?:https?://)?(?:www\.)?creativecommons\.org/licenses/([a-z-]+)"), r"cc-\1"),
+    (re.compile(r"(?<=\w)/(\d\.\d)(?:/(?:deed|legalcode)?[\w.-]*)?$"), r"-\1"),
+    (re.compile(r"creative ?commons"), "cc"),
+    (re.compile(r"attribution"), "by"),
+    (re.compile(r"non[ -]?commercial"), "nc"),
+    (re.compile(r"share[ -]?alike"), "sa"),
+    (re.compile(r"no[ -]?deriv(?:ative)?s?(?: works)?"), "nd"),
+)
+"""Creative Commons in words and addresses, and in letters."""
 _PROVIDERS: Final = re.compile(r"(?:licenseref-)?(llama-?\d(?:\.\d)?|gemma|openai-terms)", re.IGNORECASE)
 _NOTHING: Final = {"", "other", "unknown", "none", "null", "n/a", "na", "?", "unspecified", "undefined"}
 _OWN_TERMS: Final = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")
 _PATTERN: Final = re.compile(r"[*?]")
-# Restrictions as people write them, letters and digits alone.
+_PIECES: Final = re.compile(r"\b(?:and|or|with)\b|[,;|/+&()\n]", re.IGNORECASE)
+_SAYS: Final = ("spdx", "spdx_id", "id", "name", "license", "licence", "title", "url")
+"""Fields of an object that may name a licence, the best first."""
+# Restrictions as people write them, without blanks and ASCII's punctuation.
 _SAID: Final = {
     "no-train": "notrain notraining donottrain nottobetrainedon notfortraining noai noaitraining notrainingallowed "
     "nottrainable evalonly evaluationonly testonly benchmarkonly notforanytrainingpurpose",
@@ -74,24 +97,42 @@ _SAID: Final = {
     "other-terms": "otherterms",
 }
 _WORDS: Final = {said: name for name, listed in _SAID.items() for said in listed.split()}
-_NO_RESTRICTION: Final = {"", "none", "null", "no", "na", "norestrictions", "unrestricted", "false"}
+_BETWEEN: Final = re.compile(r"[\s!-/:-@\[-`{-~]+")
+_NO_RESTRICTION: Final = {"none", "null", "no", "na", "norestrictions", "unrestricted", "false"}
 
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str | None:
     """The SPDX expression that `text` means, `unknown` where it says nothing, None where it is not understood."""
-    plain = " ".join(text.split())
+    plain = _folded(text)
     if plain.lower() in _NOTHING:
         return UNKNOWN
-    plain = _ALIASES.get(plain.lower(), plain)
-    creative = _CREATIVE_COMMONS.fullmatch(plain)
+    creative = _CREATIVE_COMMONS.fullmatch(_in_letters(plain))
     if creative:
-        plain = f"CC-BY{creative[1].replace(' ', '-').upper()}-{creative[2]}"
+        under = "".join(f"-{one.upper()}" for one in re.findall("nc|nd|sa", creative[1]))
+        plain = f"CC-BY{under}-{creative[2] if '.' in creative[2] else creative[2] + '.0'}"
+    elif _in_letters(plain) == "cc0":
+        plain = "cc0"
+    plain = _ALIASES.get(plain.lower(), plain)
     provider = _PROVIDERS.fullmatch(plain)
     if provider:
         plain = f"LicenseRef-{provider[1].lower().replace('llama-', 'llama')}"
     parsed = _parsed(plain)
     return None if parsed is None else str(parsed)
+
+
+def _folded(text: str) -> str:
+    """The text with one form of each letter and dash, and single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).translate(_DASHES).split())
+
+
+def _in_letters(plain: str) -> str:
+    """Creative Commons as `cc by-nc 4.0`, in small letters, where it is written out or is an address."""
+    said = plain.lower()
+    if said.startswith("cc") or "creative" in said:
+        for words, letters in _WRITTEN_OUT:
+            said = words.sub(letters, said)
+    return said
 
 
 @lru_cache(maxsize=4096)
@@ -110,15 +151,54 @@ def _parsed(expression: str) -> Any:
 
 def of_record(value: Any) -> str:
     """The licence that a record states about itself; a list means that all of them apply."""
-    if isinstance(value, str):
-        return normalise(value) or UNKNOWN
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        each = [of_record(one) for one in value]
-        if UNKNOWN in each:
-            return UNKNOWN
-        distinct = list(dict.fromkeys(each))
-        return " AND ".join(f"({one})" if " OR " in one and len(distinct) > 1 else one for one in distinct)
-    return UNKNOWN
+    each = [_understood(texts) for texts in _named(value)]
+    if UNKNOWN in each:
+        return UNKNOWN
+    distinct = list(dict.fromkeys(each))
+    return " AND ".join(f"({one})" if " OR " in one and len(distinct) > 1 else one for one in distinct)
+
+
+def implied_by_record(value: Any) -> list[str]:
+    """Restrictions that follow from what a record states as its licence, of which not all need be understood."""
+    return sorted({name for texts in _named(value) for text in texts for name in _implied_by_text(text)})
+
+
+def _named(value: Any) -> list[tuple[str, ...]]:
+    """Texts that state licences which apply together; those in one tuple state the same one, none of them nothing."""
+    value = _opened(value)
+    if isinstance(value, list):
+        return [texts for one in value for texts in _named(one)] or [()]
+    if isinstance(value, dict):
+        return [tuple(value[name] for name in _SAYS if isinstance(value.get(name), str))]
+    return [(value,)] if isinstance(value, str) else [()]
+
+
+def _opened(value: Any) -> Any:
+    """The list or object that a JSON text holds, else the value itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return parse_text(value)
+        except JsonFault:
+            return value
+    return value
+
+
+def _understood(texts: Iterable[str]) -> str:
+    return next((one for text in texts if (one := normalise(text)) not in (None, UNKNOWN)), None) or UNKNOWN
+
+
+@lru_cache(maxsize=4096)
+def _implied_by_text(text: str) -> frozenset[str]:
+    """Restrictions of the licences that a text names, and the restriction that it is the word of."""
+    plain = _folded(text)
+    whole = normalise(plain)
+    if whole is not None and whole != UNKNOWN:
+        return frozenset(implied(whole))
+    pieces = {piece.strip() for piece in (plain, *_PIECES.split(plain))}
+    words = {_WORDS[word] for piece in pieces if (word := _squeezed(piece)) in _WORDS}
+    named = {name for piece in pieces if (one := normalise(piece)) for name in implied(one)}
+    under = {part for found in _UNDER.findall(_in_letters(plain)) for part in re.findall("nc|nd|sa", found)}
+    return frozenset(words | named | {_WORDS[part] for part in under})
 
 
 def restrictions_of_record(value: Any) -> list[str]:
@@ -126,18 +206,31 @@ def restrictions_of_record(value: Any) -> list[str]:
 
     What is not understood is `other-terms`: a prohibition in unknown words is still one.
     """
+    value = _opened(value)
     if value is None or value is False:
         return []
     if isinstance(value, dict):
         value = [name for name, holds in value.items() if holds not in (False, None, "")]
-    words = re.split(r"[,;|]", value) if isinstance(value, str) else value if isinstance(value, list) else [value]
+    words = (
+        re.split(r"[,;|\u3001\uff0c\uff1b\uff5c]", value)
+        if isinstance(value, str)
+        else value
+        if isinstance(value, list)
+        else [value]
+    )
     found = {_restriction(word) if isinstance(word, str) else "other-terms" for word in words if word is not None}
     return sorted(name for name in found if name)
 
 
 def _restriction(word: str) -> str:
-    plain = re.sub(r"[^a-z0-9]", "", word.lower())
-    return "" if plain in _NO_RESTRICTION else _WORDS.get(plain, "other-terms")
+    """The restriction that a word means; empty where it is empty, or says in so many words that there is none."""
+    plain = _folded(word)
+    squeezed = _squeezed(plain)
+    return "" if not plain or squeezed in _NO_RESTRICTION else _WORDS.get(squeezed, "other-terms")
+
+
+def _squeezed(plain: str) -> str:
+    return _BETWEEN.sub("", plain.casefold())
 
 
 def components(expression: str) -> list[str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusforge.errors import RecordError
-from corpusforge.licences import UNKNOWN, implied, of_record, restrictions_of_record
+from corpusforge.licences import UNKNOWN, implied, implied_by_record, of_record, restrictions_of_record
 from corpusforge.result import LEDGER, StageResult, add_up
 from corpusforge.sample import row_id
 from corpusforge.shapes import Draft, Unrepresentable, drafts
@@ -128,7 +128,7 @@ class Batch:
     def _group(self, record: Record, values: list[Mapping[str, Any]]) -> dict[str, Any]:
         """The value of a group: its key, its records, and the terms that they state (all of them apply)."""
         stated: dict[str, Any] = {}
-        said = [_first(one, {}, "license", "licence") for one in values]
+        said = [_licence(one, {}) for one in values]
         if any(said):
             stated["license"] = [one or self.config.license for one in said]
         restrictions = [restrictions_of_record(one["restrictions"]) for one in values if "restrictions" in one]
@@ -268,12 +268,13 @@ class Batch:
     def _terms(self, value: Mapping[str, Any], stated: Mapping[str, Any]) -> tuple[str, list[str], bool]:
         """Licence and restrictions of a record, and whether it states any: what it says adds to its source's own."""
         config = self.config
-        said = _first(value, stated, "license", "licence")
-        licence = config.license if said is None or said == "" else of_record(said)
-        own = _first(value, stated, "restrictions")
-        if licence == config.license and own is None:
+        said = _licence(value, stated)
+        licence = config.license if said is None else of_record(said)
+        follows = implied(licence) if said is None else [*implied(licence), *implied_by_record(said)]
+        own = stated["restrictions"] if "restrictions" in stated else value.get("restrictions")
+        if licence == config.license and own is None and set(follows) <= set(self.restrictions):
             return licence, self.restrictions, said is not None
-        return licence, sorted({*config.restrictions, *implied(licence), *restrictions_of_record(own)}), True
+        return licence, sorted({*config.restrictions, *follows, *restrictions_of_record(own)}), True
 
     def _note(self, record: Record, made: list[Draft], start: int) -> None:
         for offset, draft in enumerate(made):
@@ -385,15 +386,21 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
-def _first(value: Mapping[str, Any], stated: Mapping[str, Any], *names: str) -> Any:
-    """What `fields` says of the first name, else what the record says under one of the names."""
-    if names[0] in stated:
-        return stated[names[0]]
-    return next((value[name] for name in names if value.get(name) is not None), None)
+def _licence(value: Mapping[str, Any], stated: Mapping[str, Any]) -> Any:
+    """What `fields` says is the licence, else what the record says under either spelling; None where that is blank."""
+    mapped = _unless_blank(stated.get("license"))
+    if mapped is not None:
+        return mapped
+    said = [one for name in ("license", "licence") if (one := _unless_blank(value.get(name))) is not None]
+    return said if len(said) > 1 else said[0] if said else None
+
+
+def _unless_blank(said: Any) -> Any:
+    return None if isinstance(said, str) and not said.strip() else said
 
 
 def _parents(value: Mapping[str, Any], stated: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Row ids, or own ids, of what a record was made from, as `fields` or its own `parents` say; how many are unread."""
+    """Row ids, or own ids, of what a record says it was made from, and how many of them are not readable."""
     named = stated.get("parents")
     named = maybe_json(value.get("parents") if named is None else named)
     if named is None:
