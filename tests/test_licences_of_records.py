@@ -115,3 +115,10 @@ def test_terms_of_one_record_hold_for_its_group() -> None:
     fields = {"text": {"path": "group[0].prompt"}}
     found = terms({"license": ["CC-BY-NC-4.0", "see README"]}, {"licence": "MIT"}, fields=fields, shape="text")
     assert found == ("unknown", ["non-commercial"])
+
+
+def test_words_that_nobody_understands_lift_nothing() -> None:
+    source = SourceConfig(name="s", path="x", license="CC-BY-NC-4.0")
+    record = Record(1, {"text": "a", "license": "see README"}, "x", 1)
+    (row,) = ingest([record], source).kept.to_pylist()
+    assert (row["source"]["license"], row["source"]["restrictions"]) == ("unknown", ["non-commercial"])

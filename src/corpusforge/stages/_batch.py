@@ -271,6 +271,8 @@ class Batch:
         said = _licence(value, stated)
         licence = config.license if said is None else of_record(said)
         follows = implied(licence) if said is None else [*implied(licence), *implied_by_record(said)]
+        if licence == UNKNOWN:  # words that nobody understands lift nothing
+            follows = [*follows, *implied(config.license)]
         own = stated["restrictions"] if "restrictions" in stated else value.get("restrictions")
         if licence == config.license and own is None and set(follows) <= set(self.restrictions):
             return licence, self.restrictions, said is not None
