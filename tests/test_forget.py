@@ -174,9 +174,12 @@ def test_rows_of_older_releases_alone_are_found_by_id(project: Project) -> None:
     first = build(project)
     write_jsonl(project.root / "raw" / "forum.jsonl", [chat(n, id=f"v{n}") for n in range(700, 740)])
     run_stage(project, "ingest")
-    found = cf.forget(project, record_id=["u20"])
+    with pytest.raises(ProjectError, match="has this id"):
+        cf.forget(project, record_id=["elsewhere:u20"])
+    found = cf.forget(project, record_id=["forum:u20"])
     assert (found.named, [one.place for one in found.holders]) == (0, [f"releases/{first}", "data/shard"])
     assert [(one["row"], one["source"]) for one in lines(project)] == [("", "forum")]
+    assert (found.without_rows, "of records that are no rows now, 1 stay out" in str(found)) == (1, True)
 
 
 def test_asking_twice_writes_once(project: Project) -> None:

@@ -71,6 +71,16 @@ def test_an_own_id_that_two_rows_share_tells_both(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("own", ["broken", "copy-of-7", "chat-3"])
+def test_an_own_id_behind_the_name_of_its_source(corpus, own):
+    life = one(own, corpus)
+    found = trace(f"{life.source['name']}:{own}", corpus).lives
+    assert [each.row_id for each in found] == [life.row_id]
+    assert not trace(f"elsewhere:{own}", corpus)
+    release = releases.publish(Project(corpus.root)).path
+    assert [each.row_id for each in trace(f"{life.source['name']}:{own}", release).lives] == [life.row_id]
+
+
 def test_an_unknown_id_is_false_and_says_so(corpus):
     found = trace("nobody", corpus)
     assert not found

@@ -46,6 +46,8 @@ class Forgotten(Showable):
     holders: list[Holder] = field(default_factory=list)
     written: bool = False
     rows: list[str] = field(default_factory=list)
+    without_rows: int = 0
+    """Records that were asked for and are no rows now: quarantined, or only in older releases."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -55,7 +57,12 @@ class Forgotten(Showable):
         """The result as tables."""
         total = self.named + self.descendants + self.copies
         says = f"{self.named:,} named, {self.descendants:,} made from them, {self.copies:,} exact copies"
-        head = f"{total:,} rows go ({says})" if self.written else f"{total:,} rows would go ({says}); nothing written"
+        head = f"{total:,} rows {'go' if self.written else 'would go'} ({says})"
+        if self.without_rows:
+            head += (
+                f"; records that are no rows now: {self.without_rows:,} {'stay' if self.written else 'would stay'} out"
+            )
+        head += "" if self.written else "; nothing written"
         return Shown(head, [*self._near(), *self._held()], _NEXT if self.written else "")
 
     def _near(self) -> list[Block]:
@@ -155,6 +162,7 @@ def forget(
         holders=erasure.holders(project, held),
         written=not dry_run,
         rows=rows["row_id"].to_list(),
+        without_rows=sum(not one.row and not one.content and not one.whole_source for one in asked),
     )
     if not dry_run:
         lines = [*(one for one in asked if one.whole_source or not one.content), *_entries(rows, source, mark)]

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from corpusforge.errors import ConfigError
 from corpusforge.io import evaluation, forgotten, manifest, model_gate, releases
+from corpusforge.io.lookup import these
 from corpusforge.io.stored import read_json, read_table
 from corpusforge.result import LEDGER
 from corpusforge.stages._lookalikes import Lookalikes
@@ -55,21 +56,21 @@ class Holder:
 def by_id(project: Project, ids: Iterable[str]) -> set[str]:
     """Bases of the records that have one of these row ids or own ids."""
     wanted = list(ids)
-    called = pl.col("row_id").is_in(wanted) | pl.col("base").is_in(wanted) | pl.col("own").is_in(wanted)
-    return {
-        at
-        for frame in forgotten.frames_of(project.parts("ingest"))()
-        for at in frame.filter(called.fill_null(False))["base"]
-    }
+    called = _named(wanted) | pl.col("base").is_in(wanted)
+    return {at for frame in forgotten.frames_of(project.parts("ingest"))() for at in frame.filter(called)["base"]}
+
+
+def _named(wanted: list[str]) -> pl.Expr:
+    """Rows that have one of these row ids, own ids, or own ids behind the name of their source (`support:1042`)."""
+    own = pl.col("own").is_in(wanted) | (pl.col("name") + ":" + pl.col("own")).is_in(wanted)
+    return pl.col("row_id").is_in(wanted) | own.fill_null(False)
 
 
 def quarantined(project: Project, ids: Iterable[str]) -> list[dict[str, Any]]:
     """Ledger lines of the records that never became rows and have one of these ids."""
-    wanted = pa.array(list(ids), pa.string())
-    called = pc.field("row_id").isin(wanted) | pc.field("record_id").isin(wanted)
     path = project.data("ingest") / "dropped.parquet"
     lines: list[dict[str, Any]] = (
-        pq.read_table(path, schema=LEDGER, filters=called).to_pylist() if path.exists() else []
+        pq.read_table(path, schema=LEDGER, filters=these(list(ids))).to_pylist() if path.exists() else []
     )
     return lines
 
@@ -85,7 +86,7 @@ def only_released(project: Project, ids: Iterable[str]) -> pl.DataFrame:
         for shard in held["shards"]:
             table = read_table(shards / shard["path"], ["row_id", "record_id", "source", "content_id"])
             frame = pl.DataFrame(pl.from_arrow(table)).rename({"source": "name", "record_id": "own"})
-            hit = frame.filter(pl.col("row_id").is_in(wanted) | pl.col("own").is_in(wanted).fill_null(False))
+            hit = frame.filter(_named(wanted))
             revision = pl.col("name").replace_strict(revisions, default="", return_dtype=pl.String)
             found.append(hit.with_columns(revision=revision).select(found[0].columns))
     return pl.concat(found).unique(maintain_order=True)

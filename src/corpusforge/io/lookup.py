@@ -62,6 +62,8 @@ def open_build(place: Path | str | Project) -> Build:
 def identify(build: Build, identifier: str) -> dict[str, dict[str, Any]]:
     """Row id -> its source (name, record, record_id, …) for every row that has this row id or user's own id.
 
+    An own id may stand behind the name of its source (`support:1042`), as `corpusforge diff` tells it.
+
     Quarantined records, which never became rows, are found in the ledger of `ingest`.
     """
     if not build.stages():
@@ -69,8 +71,9 @@ def identify(build: Build, identifier: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for part in build.parts("ingest"):
         with pq.ParquetFile(part) as file:  # (read_table would flatten the struct)
-            ids = file.read(columns=["row_id", "source.record_id"])
-        mask = _matches(ids["row_id"], pc.struct_field(ids["source"], "record_id"), identifier)
+            ids = file.read(columns=["row_id", "source.name", "source.record_id"])
+        name, own = (pc.struct_field(ids["source"], each) for each in ("name", "record_id"))
+        mask = pc.fill_null(called(ids["row_id"], own, name, [identifier]), False)
         places = pc.indices_nonzero(mask)
         if len(places):
             for row in pq.read_table(part, columns=["row_id", "source"]).take(places).to_pylist():
@@ -78,8 +81,9 @@ def identify(build: Build, identifier: str) -> dict[str, dict[str, Any]]:
     for stage in build.stages():
         for name in ("dropped", "changes"):
             path = build.ledger(stage, name)
-            own = (pc.field("row_id") == identifier) | (pc.field("record_id") == identifier)
-            for line in pq.read_table(path, schema=LEDGER, filters=own).to_pylist() if path.exists() else ():
+            for line in (
+                pq.read_table(path, schema=LEDGER, filters=these([identifier])).to_pylist() if path.exists() else ()
+            ):
                 found.setdefault(line["row_id"], {"name": line["source"], "record_id": line["record_id"]})
     if build.release:
         found |= _shipped(build, identifier)
@@ -89,10 +93,9 @@ def identify(build: Build, identifier: str) -> dict[str, dict[str, Any]]:
 def _shipped(build: Build, identifier: str) -> dict[str, dict[str, Any]]:
     """Row id -> what the shards say of the source, for rows in shards with this row id or user's own id."""
     found = {}
-    own = (pc.field("row_id") == identifier) | (pc.field("record_id") == identifier)
     for path in _shards(build):
         columns = ["row_id", "record_id", "source", "license", "restrictions", "origin", "generator"]
-        for line in pq.read_table(path, columns=columns, filters=own).to_pylist():
+        for line in pq.read_table(path, columns=columns, filters=these([identifier])).to_pylist():
             found[line.pop("row_id")] = {"name": line.pop("source"), **line}
     return found
 
@@ -101,8 +104,17 @@ def _shards(build: Build) -> list[Path]:
     return sorted(build.shards.glob("*/*.parquet"))
 
 
-def _matches(row_ids: pa.ChunkedArray, own: pa.ChunkedArray, identifier: str) -> pa.ChunkedArray:
-    return pc.or_(pc.equal(row_ids, identifier), pc.fill_null(pc.equal(own, identifier), False))
+def called(row_id: Any, own: Any, source: Any, identifiers: list[str]) -> Any:
+    """Which rows have one of these row ids, own ids, or own ids behind the name of their source; null where not."""
+    wanted = pa.array(identifiers, pa.string())
+    named = pc.binary_join_element_wise(source, own, ":")
+    return pc.or_kleene(pc.or_kleene(pc.is_in(row_id, wanted), pc.is_in(own, wanted)), pc.is_in(named, wanted))
+
+
+def these(identifiers: list[str]) -> pc.Expression:
+    """The same as a filter on a ledger or a shard."""
+    expression: pc.Expression = called(pc.field("row_id"), pc.field("record_id"), pc.field("source"), identifiers)
+    return expression
 
 
 def ledger_lines(build: Build, stage: str, name: str, row_ids: list[str]) -> list[dict[str, Any]]:
