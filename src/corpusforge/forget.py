@@ -60,7 +60,7 @@ class Forgotten(Showable):
         head = f"{total:,} rows {'go' if self.written else 'would go'} ({says})"
         if self.without_rows:
             head += (
-                f"; records that are no rows now: {self.without_rows:,} {'stay' if self.written else 'would stay'} out"
+                f"; of records that are no rows now, {self.without_rows:,} {'' if self.written else 'would '}stay out"
             )
         head += "" if self.written else "; nothing written"
         return Shown(head, [*self._near(), *self._held()], _NEXT if self.written else "")
