@@ -124,6 +124,9 @@ FOUND = {
         {"from": "function_call", "value": json.dumps({"name": "q1z"}), "weight": "q2z"}]},
     "the type of a bare call": {"messages": [
         {"role": "assistant", "tool_calls": [{"type": "q1z", "name": "q2z", "arguments": {}}]}]},
+    "a second solution": {
+        "prompt": "q1z", "test": "q2z", "entry_point": "q3z", "canonical_solution": "q4z", "solution": "q5z",
+        "source_solution": "q6z"},
     "fields of a function": {"messages": [{"role": "assistant", "tool_calls": [
         {"function": {"name": "q1z", "arguments": {}, "strict": "q2z"}, "type": "q3z", "index": "q4z"}]}]},
 }  # fmt: skip

@@ -21,7 +21,7 @@ from corpusforge.shapes import Draft, Unrepresentable, drafts
 from corpusforge.shapes._draft import maybe_json
 from corpusforge.stages import _plain
 from corpusforge.stages._record import Record, json_record
-from corpusforge.stages._rows import Provenance, RowBuffer, depth_of
+from corpusforge.stages._rows import Provenance, RowBuffer, beside, depth_of
 from corpusforge.stages._source import SourceConfig, holds, lookup
 from corpusforge.text.jsonlines import BLANK, LOOK, cut
 from corpusforge.text.jsontext import has_surrogate
@@ -209,7 +209,7 @@ class Batch:
                 if held:
                     draft.used |= _ID
                 if mapped.displaced or grouped:
-                    draft.extra = {**mapped.displaced, **draft.extra, **({GROUPED: grouped} if grouped else {})}
+                    draft.extra = beside(mapped.displaced, draft.extra) | ({GROUPED: grouped} if grouped else {})
                 if draft.images and self.open_image:
                     draft.images = [self._opened(image, number) for number, image in enumerate(draft.images, 1)]
                 given = (value, plain) if draft.record is None else (draft.record, False)

@@ -159,12 +159,24 @@ def _rare(draft: Draft) -> dict[str, Any]:
     return {name: value for name, value in zip(_RARE, given, strict=True) if value is not None}
 
 
+def beside(own: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
+    """A record's own fields and what was made for `extra`: of one name, the record's is called `source_…`."""
+    found = {**own, **made}
+    for name in made:
+        if name in own and own[name] != made[name]:
+            other = f"source_{name}"
+            while other in found:
+                other = f"source_{other}"
+            found[other] = own[name]
+    return found
+
+
 def _extra(draft: Draft, value: Mapping[str, Any], plain: bool) -> str | None:
     """The record's fields that no column took, as JSON text. Raises Unrepresentable."""
     used = draft.used
     left = {name: inner for name, inner in value.items() if name not in used}
     if draft.extra:
-        return json_text(left | draft.extra)
+        return json_text(beside(left, draft.extra))
     if not left:
         return None
     return _plain_json(left).decode() if plain else json_text(left)
