@@ -130,7 +130,7 @@ def test_fields_may_stand_elsewhere() -> None:
     [
         ("cc-by-nc-4.0", "CC-BY-NC-4.0", ["consent", "non-commercial"]),
         (None, "CC-BY-SA-4.0", ["consent", "share-alike"]),
-        ("other", "unknown", ["consent"]),
+        ("other", "unknown", ["consent", "share-alike"]),  # what is not understood lifts nothing
         (["mit", "cc-by-nc-4.0"], "MIT AND CC-BY-NC-4.0", ["consent", "non-commercial"]),
     ],
 )
