@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.text.jsontext import JsonFault, parse_text
+from corpusforge.text.jsontext import maybe_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,22 +165,12 @@ def implied_by_record(value: Any) -> list[str]:
 
 def _named(value: Any) -> list[tuple[str, ...]]:
     """Texts that state licences which apply together; those in one tuple state the same one, none of them nothing."""
-    value = _opened(value)
+    value = maybe_json(value)
     if isinstance(value, list):
         return [texts for one in value for texts in _named(one)] or [()]
     if isinstance(value, dict):
         return [tuple(value[name] for name in _SAYS if isinstance(value.get(name), str))]
     return [(value,)] if isinstance(value, str) else [()]
-
-
-def _opened(value: Any) -> Any:
-    """The list or object that a JSON text holds, else the value itself."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        try:
-            return parse_text(value)
-        except JsonFault:
-            return value
-    return value
 
 
 def _understood(texts: Iterable[str]) -> str:
@@ -206,7 +196,7 @@ def restrictions_of_record(value: Any) -> list[str]:
 
     What is not understood is `other-terms`: a prohibition in unknown words is still one.
     """
-    value = _opened(value)
+    value = maybe_json(value)
     if value is None or value is False:
         return []
     if isinstance(value, dict):

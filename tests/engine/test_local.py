@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 
 import pytest
 
@@ -29,6 +30,9 @@ def die(n):
 def pid(n):
     time.sleep(0.1)
     return os.getpid()
+
+def die_early():
+    os._exit(1)
 
 def note():
     time.sleep(0.1)
@@ -70,6 +74,14 @@ def test_an_error_arrives_as_it_was_raised(jobs, workers):
 def test_a_dead_worker_is_a_worker_error(jobs):
     with pytest.raises(WorkerError, match="CORPUSFORGE_WORKERS=1"):
         LocalEngine(2).map(jobs.die, [1, 2])
+
+
+def test_a_worker_that_dies_while_it_starts_is_one_too(jobs):
+    with LocalEngine(2) as engine:
+        engine.start(jobs.die_early)
+        time.sleep(5)
+        with pytest.raises(WorkerError, match="CORPUSFORGE_WORKERS=1"):
+            list(engine.stream(jobs.square, range(6)))
 
 
 def test_two_workers_are_other_processes_and_one_is_this_one(jobs):

@@ -93,7 +93,10 @@ class LocalEngine:
         waiting: deque[Future[R]] = deque()
         try:
             for number, item in enumerate(coming, few):
-                waiting.append(self._workers(self.workers).submit(job, item))
+                try:
+                    waiting.append(self._workers(self.workers).submit(job, item))
+                except BrokenProcessPool:  # one died before, perhaps while it started
+                    raise _died(number) from None
                 if len(waiting) > _AHEAD * self.workers:
                     yield _result(waiting.popleft(), number)
             while waiting:
@@ -123,7 +126,11 @@ def _result(future: Future[R], number: int) -> R:
     try:
         return future.result()
     except BrokenProcessPool:
-        raise WorkerError(
-            f"a worker process died while partition {number} or a neighbour was in work",
-            hint="out of memory? try CORPUSFORGE_WORKERS=1, or a smaller engine.partition_rows",
-        ) from None
+        raise _died(number) from None
+
+
+def _died(number: int) -> WorkerError:
+    return WorkerError(
+        f"a worker process died while partition {number} or a neighbour was in work",
+        hint="out of memory? try CORPUSFORGE_WORKERS=1, or a smaller engine.partition_rows",
+    )

@@ -7,7 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from corpusforge.sample import dumps
-from corpusforge.text.jsontext import JsonFault, has_surrogate, parse_text
+from corpusforge.text.jsontext import has_surrogate, maybe_json
+
+__all__ = [
+    "Draft",
+    "Message",
+    "Note",
+    "Notes",
+    "Shape",
+    "Unrepresentable",
+    "assistant",
+    "json_text",
+    "maybe_json",
+    "string",
+    "user",
+    "verifier",
+]
 
 Message = dict[str, Any]
 Note = tuple[str, dict[str, Any]]
@@ -102,13 +117,3 @@ def user(content: str | None) -> Message:
 def assistant(content: str | None) -> Message:
     """An assistant turn."""
     return {"role": "assistant", "content": content} if content is not None else {"role": "assistant"}
-
-
-def maybe_json(value: Any) -> Any:
-    """A list or object that was stored as JSON text (CSV cells, Parquet of other tools), else the value itself."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        try:
-            return parse_text(value)
-        except JsonFault:
-            return value
-    return value

@@ -18,8 +18,7 @@ from corpusforge.licences import UNKNOWN, implied, implied_by_record, of_record,
 from corpusforge.result import LEDGER, StageResult, add_up
 from corpusforge.sample import row_id
 from corpusforge.shapes import Draft, Unrepresentable, drafts
-from corpusforge.shapes._draft import maybe_json
-from corpusforge.stages import _plain
+from corpusforge.stages import _plain, _stated
 from corpusforge.stages._record import Record, json_record
 from corpusforge.stages._rows import Provenance, RowBuffer, beside, depth_of
 from corpusforge.stages._source import SourceConfig, holds, lookup
@@ -39,9 +38,7 @@ GROUPED: Final = "group_records"
 """Field of `extra` that names the records of which a row was made, where they are several."""
 _SPEAKS: Final = frozenset({"license", "licence", "restrictions", "parents"})  # fields of a record that say terms
 _ID: Final = frozenset({"id"})
-_IDS: Final = ("id", "uuid", "_id", "task_id", "message_tree_id", "message_id", "question_id", "key")
-_NO_PLAIN: Final = _SPEAKS | {*_IDS[1:]}  # fields that the general way looks at
-_EXACT: Final = 2**53  # below it a double holds every whole number
+_NO_PLAIN: Final = _SPEAKS | {*_stated.IDS[1:]}  # fields that the general way looks at
 _UNWANTED: Final = "excluded_by_where"
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -128,7 +125,7 @@ class Batch:
     def _group(self, record: Record, values: list[Mapping[str, Any]]) -> dict[str, Any]:
         """The value of a group: its key, its records, and the terms that they state (all of them apply)."""
         stated: dict[str, Any] = {}
-        said = [_licence(one, {}) for one in values]
+        said = [_stated.licence(one, {}) for one in values]
         if any(said):
             stated["license"] = [one or self.config.license for one in said]
         restrictions = [restrictions_of_record(one["restrictions"]) for one in values if "restrictions" in one]
@@ -200,8 +197,8 @@ class Batch:
             shape, made = drafts(value, self.config.shape, self.mapping.targets)
             if not made:
                 raise Unrepresentable("no_rows")
-            record_id = _own_id(value, stated if key is None else {"id": key, **stated})
-            held = record_id is not None and _is_id(value.get("id")) and str(value["id"]) == record_id
+            record_id = _stated.own_id(value, stated if key is None else {"id": key, **stated})
+            held = record_id is not None and _stated.is_id(value.get("id")) and str(value["id"]) == record_id
             for fan, draft in enumerate(made):
                 came = self._came(draft, value, stated)
                 if fan:  # the rows of one record belong together: what is held out is held out with its siblings
@@ -249,26 +246,26 @@ class Batch:
         if origin not in ("human", "synthetic", "mixed"):
             raise Unrepresentable("origin_unknown")
         depth = stated.get("depth")
-        parents, unread = _parents(value, stated)
+        parents, unread = _stated.parents(value, stated)
         if unread:
             draft.notes.append(("parent_unread", {"count": unread}))
         return Provenance(
             license=license,
             restrictions=restrictions,
             origin=origin,
-            generator=_text(stated.get("generator")) or draft.generator or config.generator,
+            generator=_stated.text(stated.get("generator")) or draft.generator or config.generator,
             parents=parents,
             depth=depth if isinstance(depth, int) else depth_of(origin),
-            created=_text(stated.get("created")),
-            domain=_text(stated.get("domain")) or config.domain,
-            language=_text(stated.get("language")) or config.language,
+            created=_stated.text(stated.get("created")),
+            domain=_stated.text(stated.get("domain")) or config.domain,
+            language=_stated.text(stated.get("language")) or config.language,
             own_terms=own_terms,
         )
 
     def _terms(self, value: Mapping[str, Any], stated: Mapping[str, Any]) -> tuple[str, list[str], bool]:
         """Licence and restrictions of a record, and whether it states any: what it says adds to its source's own."""
         config = self.config
-        said = _licence(value, stated)
+        said = _stated.licence(value, stated)
         licence = config.license if said is None else of_record(said)
         follows = implied(licence) if said is None else [*implied(licence), *implied_by_record(said)]
         if licence == UNKNOWN:  # words that nobody understands lift nothing
@@ -301,8 +298,8 @@ class Batch:
         try:
             mapped = self.mapping.apply(value)
         except Unrepresentable:
-            return _own_id(value, {})
-        return _own_id(mapped.record, mapped.stated)
+            return _stated.own_id(value, {})
+        return _stated.own_id(mapped.record, mapped.stated)
 
     def result(self, detect_language: bool) -> StageResult:
         """Everything taken so far."""
@@ -371,55 +368,3 @@ def _lists(record: Record, reason: str) -> dict[str, Any]:
         if name.isidentifier() and isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
     ]
     return {"lists": lists} if lists else {}
-
-
-def _own_id(value: Mapping[str, Any], stated: Mapping[str, Any]) -> str | None:
-    """The user's own id, as text: what `fields` names, else the first usual id field that holds a text or a number."""
-    named = stated.get("id")
-    if named is None:
-        for name in _IDS:
-            if isinstance(value.get(name), (str, int)):
-                named = value[name]
-                break
-    return str(named) if _is_id(named) else None
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, (str, int)) and not isinstance(value, bool)
-
-
-def _licence(value: Mapping[str, Any], stated: Mapping[str, Any]) -> Any:
-    """What `fields` says is the licence, else what the record says under either spelling; None where that is blank."""
-    mapped = _unless_blank(stated.get("license"))
-    if mapped is not None:
-        return mapped
-    said = [one for name in ("license", "licence") if (one := _unless_blank(value.get(name))) is not None]
-    return said if len(said) > 1 else said[0] if said else None
-
-
-def _unless_blank(said: Any) -> Any:
-    return None if isinstance(said, str) and not said.strip() else said
-
-
-def _parents(value: Mapping[str, Any], stated: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Row ids, or own ids, of what a record says it was made from, and how many of them are not readable."""
-    named = stated.get("parents")
-    named = maybe_json(value.get("parents") if named is None else named)
-    if named is None:
-        return [], 0
-    given = named if isinstance(named, list) else [named]
-    read = [_parent(one) for one in given]
-    return [one for one in read if one], read.count(None)
-
-
-def _parent(one: Any) -> str | None:
-    """One parent's id, empty where the cell is; None where it is neither a text nor a whole number."""
-    if isinstance(one, str):
-        return one.strip()
-    if isinstance(one, float) and one.is_integer() and abs(one) < _EXACT:  # a column of integers that has nulls
-        one = int(one)
-    return str(one) if _is_id(one) else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -82,6 +82,16 @@ def parse_text(text: str) -> Any:
         raise JsonFault("invalid_unicode") from None
 
 
+def maybe_json(value: Any) -> Any:
+    """A list or object that was stored as JSON text (CSV cells, Parquet of other tools), else the value itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return parse_text(value)
+        except JsonFault:
+            return value
+    return value
+
+
 def remnant(data: bytes) -> Any:
     """What can be read of a JSON text that `parse_record` refuses, to say which record it is; None for nothing.
 
