@@ -13,7 +13,7 @@ from corpusforge.text.minhash import band_hashes, candidate_probability, paramet
 from corpusforge.text.shingles import shingle
 
 
-@given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=8), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
+@given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=20), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
 def test_signatures_are_those_of_datasketch(rows: list[list[int]], seed: int) -> None:
     """datasketch's affine32 scheme over the low 32 bits of our hashes is the oracle; an empty set is all maximum."""
     hashes = np.array([h for row in rows for h in row], np.uint64)

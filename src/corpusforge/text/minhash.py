@@ -79,19 +79,44 @@ def band_hashes(signature: Signature, bands: int, rows: int, guard: Hashes) -> H
     return np.asarray(_band_hashes(signature, bands, rows, guard))
 
 
+@jit(nb.int64(_U64, nb.int64, nb.int64, nb.uint32[::1]))
+def _premix(hashes: Hashes, begin: int, end: int, out: Signature) -> int:
+    """Write the finalised low halves of hashes[begin:end] to `out`; give their number."""
+    for i in range(end - begin):
+        h = np.uint32(hashes[begin + i] & np.uint64(0xFFFFFFFF))
+        h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
+        h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+        out[i] = np.uint32(h ^ (h >> np.uint32(16)))
+    return end - begin
+
+
 @jit(nb.uint32[:, ::1](_U64, _I64, _U32, _U32))
 def _signatures(hashes: Hashes, starts: npt.NDArray[np.int64], a: Signature, b: Signature) -> Signature:
+    """Eight shingles a step: multiplier, addend and minimum are loaded once for the eight and stay in registers.
+
+    The inner loop runs over the permutations, by whole vector registers. The last step is filled up with the row's
+    last shingle, which changes no minimum.
+    """
     count = len(starts) - 1
+    longest = np.int64(0)
+    for row in range(count):
+        longest = max(longest, starts[row + 1] - starts[row])
+    mixed = np.empty(longest + 8, np.uint32)
     out = np.full((count, len(a)), np.uint32(0xFFFFFFFF), np.uint32)
     for row in range(count):
+        size = _premix(hashes, starts[row], starts[row + 1], mixed)
+        mixed[size : size + 8] = mixed[max(size - 1, 0)]
         least = out[row]
-        for at in range(starts[row], starts[row + 1]):
-            h = np.uint32(hashes[at] & np.uint64(0xFFFFFFFF))
-            h = np.uint32((h ^ (h >> 16)) * np.uint32(0x85EBCA6B))
-            h = np.uint32((h ^ (h >> 13)) * np.uint32(0xC2B2AE35))
-            h = np.uint32(h ^ (h >> 16))
+        for at in range(0, size, 8):
+            h0, h1, h2, h3 = mixed[at], mixed[at + 1], mixed[at + 2], mixed[at + 3]
+            h4, h5, h6, h7 = mixed[at + 4], mixed[at + 5], mixed[at + 6], mixed[at + 7]
             for p in range(len(a)):
-                least[p] = min(least[p], np.uint32(a[p] * h + b[p]))
+                m, c = a[p], b[p]
+                one = min(np.uint32(m * h0 + c), np.uint32(m * h1 + c))
+                two = min(np.uint32(m * h2 + c), np.uint32(m * h3 + c))
+                three = min(np.uint32(m * h4 + c), np.uint32(m * h5 + c))
+                four = min(np.uint32(m * h6 + c), np.uint32(m * h7 + c))
+                least[p] = min(least[p], min(min(one, two), min(three, four)))
     return out
 
 
