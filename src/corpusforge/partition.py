@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from corpusforge import graph
 from corpusforge.errors import CountError
 from corpusforge.io import parquet
+from corpusforge.io.scratch import write_mapped
 from corpusforge.io.stored import read_table
 from corpusforge.result import LEDGER
 from corpusforge.sample import check_schema
@@ -49,7 +50,7 @@ def summarise(job: Job) -> None:
     summary = graph.stage(job.stage).summarise(rows, job.config, job.inputs)
     if summary.num_rows != rows.num_rows:
         raise CountError(f"{job.stage}: {summary.num_rows} summaries for {rows.num_rows} rows")
-    pq.write_table(summary, job.scratch("summary"), compression="lz4")
+    write_mapped(summary, job.scratch("summary"))
 
 
 def apply(job: Job) -> dict[str, Any]:

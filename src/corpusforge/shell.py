@@ -22,6 +22,7 @@ from corpusforge import graph, methods
 from corpusforge.engine.local import LocalEngine, workers_for
 from corpusforge.errors import CorpusForgeError, CountError, StorageError
 from corpusforge.io import atomic, inputs, lock, parquet
+from corpusforge.io.scratch import read_mapped
 from corpusforge.partition import Job, apply, summarise
 from corpusforge.result import LEDGER, add_up
 from corpusforge.stages._stage import Decided
@@ -108,7 +109,7 @@ def _run_tables(project: Project, name: str, out: Path) -> dict[str, Any]:
     with LocalEngine(workers_for(sum(source.stat().st_size for source in sources))) as engine:
         if isinstance(stage, Decided):
             engine.map(summarise, jobs, _progress(name, "summarise", len(jobs)))
-            whole = _decide(stage, jobs)
+            whole = _decide(stage, jobs, engine.workers)
         partial = add_up(engine.map(apply, jobs, _progress(name, "rows", len(jobs))))
     for ledger in ("dropped", "changes"):
         _join_ledgers([job.scratch(ledger) for job in jobs], out / f"{ledger}.parquet")
@@ -121,11 +122,11 @@ def _counts_first(metrics: dict[str, Any]) -> dict[str, Any]:
     return {key: metrics[key] for key in first} | {k: v for k, v in metrics.items() if k not in first}
 
 
-def _decide(stage: Decided, jobs: list[Job]) -> dict[str, Any]:
+def _decide(stage: Decided, jobs: list[Job], workers: int) -> dict[str, Any]:
     """Bring the summaries together, decide, and lay each partition's verdicts beside it."""
-    summaries = [pq.read_table(job.scratch("summary")) for job in jobs]
+    summaries = [read_mapped(job.scratch("summary")) for job in jobs]
     ends = np.cumsum([0, *(s.num_rows for s in summaries)])
-    fetch = parquet.Gather([job.source for job in jobs])
+    fetch = parquet.Gather([job.source for job in jobs], workers, jobs[0].out / "scratch")
     decision = stage.decide(pa.concat_tables(summaries), jobs[0].config, jobs[0].inputs, fetch)
     if decision.verdicts.num_rows != ends[-1]:
         raise CountError(f"{stage.name}: {decision.verdicts.num_rows} verdicts for {ends[-1]} rows")

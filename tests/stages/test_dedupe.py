@@ -18,7 +18,7 @@ from tests.rows import message, row, table
 
 from corpusforge.errors import ConfigError
 from corpusforge.sample import dumps
-from corpusforge.stages._stage import concat
+from corpusforge.stages._stage import Held, concat
 from corpusforge.stages.dedupe import STAGE, DedupeConfig, dedupe
 
 if TYPE_CHECKING:
@@ -325,11 +325,7 @@ def test_partitions_do_not_matter(edits: list[tuple[int, list[int], bool]], cuts
         file = io.BytesIO()
         pq.write_table(STAGE.summarise(part, config, {}), file)
         summaries.append(pq.read_table(file))
-
-    def fetch(positions: Any, columns: list[str]) -> pa.Table:
-        return rows.select(columns).take(pa.array(positions))
-
-    verdicts = STAGE.decide(pa.concat_tables(summaries), config, {}, fetch).verdicts
+    verdicts = STAGE.decide(pa.concat_tables(summaries), config, {}, Held(rows)).verdicts
     results = [
         STAGE.apply(part, verdicts.slice(at, part.num_rows), config, {})
         for at, part in zip(ends[:-1], parts, strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusforge.text.pairs import Sets, buckets, components, jaccard, join, sets, survivors
+from corpusforge.text.pairs import Sets, buckets, components, jaccard, linked, sets, survivors
 from corpusforge.text.shingles import Shingles
 
 SMALL_SETS = st.lists(st.sets(st.integers(0, 30), max_size=12), min_size=1, max_size=8)
@@ -39,28 +39,30 @@ def test_jaccard_is_exact(rows: list[set[int]]) -> None:
 def test_answers_count_apart(prompts: list[set[int]], answers: list[set[int]]) -> None:
     """With answer bits the smaller of both similarities counts."""
     pairs = list(zip(prompts, answers, strict=False))
-    made = as_sets([p | {value | ANSWER for value in a} for p, a in pairs])
+    made = as_sets([[*p, *(value | ANSWER for value in a)] for p, a in pairs])
     for i, (p, a) in enumerate(pairs):
         for j, (q, b) in enumerate(pairs):
             whole = plain_jaccard(p | {-1 - v for v in a}, q | {-1 - v for v in b})
             assert jaccard(made, i, made, j) == (min(whole, plain_jaccard(a, b)) if a | b else whole)
 
 
-@given(st.lists(st.lists(st.integers(0, 5), max_size=9), max_size=6))
-def test_sets_are_sorted_and_without_repetition(rows: list[list[int]]) -> None:
-    """Each row's span holds its distinct values in order, also after joining parts."""
-    whole = join([as_sets([row]) for row in rows])
-    assert len(whole) == len(rows)
-    for i, row in enumerate(rows):
-        assert whole.values[whole.starts[i] : whole.starts[i + 1]].tolist() == sorted(set(row))
+@given(st.lists(st.lists(st.integers(0, 5), max_size=9), min_size=1, max_size=6), st.data())
+def test_sets_are_without_repetition(rows: list[list[int]], data: st.DataObject) -> None:
+    """Each row's span holds its distinct values in the order of the text, also after some are taken."""
+    places = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=6))
+    some = as_sets(rows).take(np.array(places, np.int64))
+    assert len(some) == len(places)
+    for i, place in enumerate(places):
+        assert some.values[some.starts[i] : some.starts[i + 1]].tolist() == list(dict.fromkeys(rows[place]))
 
 
 @given(SMALL_SETS, st.floats(0.05, 1))
 def test_survivors_are_the_greedy_choice(rows: list[set[int]], threshold: float) -> None:
     """With one bucket for all, the kernel keeps exactly the rows that a plain greedy pass keeps."""
-    members = buckets(np.zeros((len(rows), 1), np.uint64))
-    places, nobody = np.arange(len(rows)), np.zeros(len(rows), bool)
-    partner, similarity, _, cut = survivors(members, as_sets(rows), places, nobody, threshold, 100)
+    members = buckets(np.zeros(len(rows), np.uint64))[:, None]
+    partner, similarity, _, cut = survivors(
+        members, as_sets(rows), np.arange(len(rows)), np.zeros(len(rows), bool), threshold, 100
+    )
     kept: list[int] = []
     for i, row in enumerate(rows):
         hits = [j for j in kept if plain_jaccard(rows[j], row) >= threshold]
@@ -75,7 +77,7 @@ def test_survivors_are_the_greedy_choice(rows: list[set[int]], threshold: float)
 def test_the_limit_is_counted() -> None:
     """Three kept rows in the bucket, one comparison allowed: the fourth row stays, and is counted."""
     rows = [{1, 2}, {3, 4}, {5, 6}, {5, 6}]
-    members = buckets(np.zeros((4, 1), np.uint64))
+    members = buckets(np.zeros(4, np.uint64))[:, None]
     nobody = np.zeros(4, bool)
     assert survivors(members, as_sets(rows), np.arange(4), nobody, 0.5, 100)[0].tolist() == [-1, -1, -1, 2]
     partner, _, made, cut = survivors(members, as_sets(rows), np.arange(4), nobody, 0.5, 1)
@@ -84,15 +86,33 @@ def test_the_limit_is_counted() -> None:
 
 def test_protected_rows_stay() -> None:
     """An equal row that is protected is not dropped, and still drops the next one."""
-    members = buckets(np.zeros((3, 1), np.uint64))
+    members = buckets(np.zeros(3, np.uint64))[:, None]
     protected = np.array([True, True, False])
     assert survivors(members, as_sets([{1}] * 3), np.arange(3), protected, 0.8, 9)[0].tolist() == [-1, -1, 0]
 
 
-def test_buckets_number_what_is_shared() -> None:
-    """A value that one row alone has is -1; numbers of different bands do not overlap."""
-    found = buckets(np.array([[7, 1], [7, 2], [8, 2], [9, 3]], np.uint64))
-    assert found.tolist() == [[0, -1], [0, 1], [-1, 1], [-1, -1]]
+@given(st.lists(st.integers(0, 6), max_size=12))
+def test_buckets_number_what_is_shared(band: list[int]) -> None:
+    """A value that one row alone has is -1; the others are numbered from 0 on, equal values alike."""
+    found = buckets(np.array(band, np.uint64)).tolist()
+    assert all((number < 0) == (band.count(value) == 1) for number, value in zip(found, band, strict=True))
+    shared = [(number, value) for number, value in zip(found, band, strict=True) if number >= 0]
+    assert len(set(shared)) == len({number for number, _ in shared}) == len({value for _, value in shared})
+    assert {number for number, _ in shared} == set(range(len(set(shared))))
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), max_size=9))
+def test_linked_rows_share_buckets_directly_or_through_others(rows: list[tuple[int, int]]) -> None:
+    """Labels are those of the groups that shared buckets make; the second band's buckets have other numbers."""
+    members = np.array([(a, b + 4 if b >= 0 else b) for a, b in rows], np.int32).reshape(-1, 2)
+    links = [
+        (i, j)
+        for i, a in enumerate(rows)
+        for j, b in enumerate(rows)
+        if any(x == y >= 0 for x, y in zip(a, b, strict=True))
+    ]
+    left, right = (np.array([link[side] for link in links], np.int64) for side in (0, 1))
+    assert linked(members).tolist() == components(len(rows), left, right).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))

@@ -11,7 +11,7 @@ import itertools
 import multiprocessing
 import os
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -120,6 +120,27 @@ class LocalEngine:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(count, context, die_with_parent, (os.getpid(),))
         return self._pool
+
+
+def in_threads(job: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+    """The results for items, in their order, by threads: for kernels that release the GIL. A bounded number is in work.
+
+    What a job raises is raised here, when its turn comes; jobs that have not begun are not begun then.
+    """
+    if workers == 1:
+        yield from map(job, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[R]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(job, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _result(future: Future[R], number: int) -> R:

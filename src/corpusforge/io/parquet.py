@@ -5,21 +5,29 @@ The same tables give the same bytes: one writer version, one compression, no clo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import itertools
+import uuid
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpusforge.engine.local import in_threads
 from corpusforge.errors import ProjectError
+from corpusforge.io.scratch import Scratch
 from corpusforge.io.stored import read_table
 from corpusforge.sample import SCHEMA
+from corpusforge.stages._stage import SLICE, Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from corpusforge.stages._stage import Store
+
+R = TypeVar("R")
 
 _REPEATED: Final = (
     *(
@@ -87,10 +95,15 @@ def rechunk(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
 
 
 class Gather:
-    """Rows of a partitioned folder by their global position; reads only the partitions and columns it needs."""
+    """Rows of a partitioned folder by their global position; reads only the partitions and columns it needs.
 
-    def __init__(self, files: list[Path]) -> None:
+    `workers` threads go through many rows; what is too much to hold is laid down under `scratch`, else in memory.
+    """
+
+    def __init__(self, files: list[Path], workers: int = 1, scratch: Path | None = None) -> None:
         self.files = files
+        self.workers = workers
+        self.scratch = scratch
         self.starts = np.cumsum([0, *(pq.read_metadata(file).num_rows for file in files)])
 
     def tables(self) -> Iterator[pa.Table]:
@@ -114,3 +127,23 @@ class Gather:
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return pa.concat_tables(pieces).take(pa.array(back))
+
+    def map(
+        self, job: Callable[[npt.NDArray[np.int64], pa.Table], R], positions: npt.NDArray[np.int64], columns: list[str]
+    ) -> Iterator[R]:
+        """`job(positions, rows)` for slices of `positions` (ascending), in their order; a slice is of one file."""
+        cuts = np.unique([*range(0, len(positions), SLICE), *np.searchsorted(positions, self.starts)])
+        slices = [positions[a:b] for a, b in itertools.pairwise(cuts)]
+        return in_threads(lambda part: job(part, self(part, columns)), slices, self.workers)
+
+    def spread(self, job: Callable[[int], R], items: Iterable[int]) -> Iterator[R]:
+        """`job(item)` for each item, in their order."""
+        return in_threads(job, items, self.workers)
+
+    def store(self) -> Store:
+        """A new place for what is too much to hold."""
+        if self.scratch is None:
+            return Memory()
+        place = self.scratch / f"store-{uuid.uuid4().hex}"
+        place.mkdir()
+        return Scratch(place)

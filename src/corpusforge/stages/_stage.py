@@ -13,9 +13,9 @@ slice of verdicts that belongs to its partition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Inputs = Mapping[str, Any]
 C = TypeVar("C", bound="StageConfig")
+R = TypeVar("R")
+SLICE: Final = 16_384  # rows whose texts are in memory at once
 
 
 class StageConfig(BaseModel):
@@ -37,14 +39,51 @@ class StageConfig(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Fetch(Protocol):
-    """Columns of the rows at `positions` (global, in input order), in the order asked for."""
+class Store(Protocol):
+    """Where arrays wait for the others of their batch: in memory, or on disk."""
 
-    def __call__(self, positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table: ...
+    def put(self, batch: int, *arrays: npt.NDArray[Any]) -> None:
+        """Lay down arrays (one-dimensional, the same number and types each time)."""
+
+    def take(self, batch: int) -> tuple[list[npt.NDArray[Any]], ...]:
+        """For each of the arrays, the parts that were put for a batch, in that order; they are gone then."""
+
+
+class Fetch(Protocol):
+    """Rows by position (global, in input order), and the means to go through many of them."""
+
+    def __call__(self, positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
+        """Columns of the rows at `positions`, in the order asked for."""
+
+    def map(
+        self, job: Callable[[npt.NDArray[np.int64], pa.Table], R], positions: npt.NDArray[np.int64], columns: list[str]
+    ) -> Iterator[R]:
+        """`job(positions, rows)` for slices of `positions` (ascending), in their order, perhaps in threads."""
+
+    def spread(self, job: Callable[[int], R], items: Iterable[int]) -> Iterator[R]:
+        """`job(item)` for each item, in their order, perhaps in threads."""
+
+    def store(self) -> Store:
+        """A new place for what is too much to hold."""
+
+
+class Memory:
+    """A store for what is small."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, list[tuple[npt.NDArray[Any], ...]]] = {}
+
+    def put(self, batch: int, *arrays: npt.NDArray[Any]) -> None:
+        """Hold arrays."""
+        self._held.setdefault(batch, []).append(arrays)
+
+    def take(self, batch: int) -> tuple[list[npt.NDArray[Any]], ...]:
+        """Hand out what is held for a batch."""
+        return tuple(list(parts) for parts in zip(*self._held.pop(batch, []), strict=True))
 
 
 class Held:
-    """Rows that are not part of the corpus but are looked at: a table, as the shell hands over a folder of them."""
+    """Rows in memory, as the shell hands over a folder of them."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows = rows
@@ -56,6 +95,22 @@ class Held:
     def __call__(self, positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
         """Columns of the rows at `positions`."""
         return self.rows.select(columns).take(pa.array(positions))
+
+    def map(
+        self, job: Callable[[npt.NDArray[np.int64], pa.Table], R], positions: npt.NDArray[np.int64], columns: list[str]
+    ) -> Iterator[R]:
+        """`job(positions, rows)` for slices of `positions`."""
+        for at in range(0, len(positions), SLICE):
+            part = positions[at : at + SLICE]
+            yield job(part, self(part, columns))
+
+    def spread(self, job: Callable[[int], R], items: Iterable[int]) -> Iterator[R]:
+        """`job(item)` for each item."""
+        return map(job, items)
+
+    def store(self) -> Store:
+        """A store in memory."""
+        return Memory()
 
 
 @dataclass(frozen=True)
@@ -120,11 +175,7 @@ def in_memory(stage: Stage, rows: pa.Table, config: Any, inputs: Inputs | None =
     if isinstance(stage, RowWise):
         return stage.run(rows, config, inputs)
     summary = stage.summarise(rows, config, inputs)
-
-    def fetch(positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
-        return rows.select(columns).take(pa.array(positions))
-
-    decision = stage.decide(summary, config, inputs, fetch)
+    decision = stage.decide(summary, config, inputs, Held(rows))
     result = stage.apply(rows, decision.verdicts, config, inputs)
     return StageResult(stage.name, result.kept, result.dropped, result.changes, {**result.metrics, **decision.metrics})
 

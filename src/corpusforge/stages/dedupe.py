@@ -36,15 +36,16 @@ from corpusforge.sample import dumps
 from corpusforge.stages._guard import flat, gold_keys, guard_keys
 from corpusforge.stages._policy import RESTRICTED
 from corpusforge.stages._prefer import Rule, parse_rule
-from corpusforge.stages._stage import Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
+from corpusforge.stages._stage import SLICE, Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
 from corpusforge.stages._twins import SHOWN, TAKEN, take_on, taken_on, terms
 from corpusforge.text.views import compare_text, prompt_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from corpusforge.text.pairs import Sets
 
-_SLICE: Final = 16_384  # rows whose texts are in memory at once
-_COMPARISONS: Final = 1_000  # per row; only much boilerplate or a very low threshold gets there, and metrics count it
+_BAND: Final = "band_"
 _TEXT_COLUMNS: Final = ["kind", "messages", "chosen", "rejected", "verifier"]
 
 Positions = npt.NDArray[np.int64]
@@ -99,7 +100,7 @@ def dedupe(
 
 
 def _summarise(rows: pa.Table, config: DedupeConfig, _inputs: Inputs) -> pa.Table:
-    slices = [_summary(rows.slice(at, _SLICE), config) for at in range(0, max(rows.num_rows, 1), _SLICE)]
+    slices = [_summary(rows.slice(at, SLICE), config) for at in range(0, max(rows.num_rows, 1), SLICE)]
     return pa.concat_tables(slices)
 
 
@@ -129,7 +130,7 @@ def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
             height,
             guard_keys(rows, shingles.numbers if config.numbers_matter else None, config.shingle),
         )
-        columns["bands"] = pa.FixedSizeListArray.from_arrays(pa.array(hashed.ravel()), bands)
+        columns |= {_band(i): np.ascontiguousarray(hashed[:, i]) for i in range(bands)}
     frame = pl.DataFrame(pl.from_arrow(rows.select(["kind", "language", "domain", "rating", "source", "extra"])))
     keys = (
         frame.with_columns(length=pl.lit(pl.Series(shingles.units)))
@@ -148,22 +149,24 @@ def _rules(config: DedupeConfig) -> list[Rule]:
 
 
 def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetch) -> Decision:
-    count = summary.num_rows
     # Behind the rows of the corpus: those that are there already, and those that ingest refused for their terms.
+    count = barred = summary.num_rows
+    behind: list[tuple[int, Any]] = [(0, fetch)]
     for name in ("reference", "refused"):
-        behind, known = inputs.get(name), summary.num_rows
-        if behind is not None:
-            summary = pa.concat_tables([summary, *(_summarise(part, config, inputs) for part in behind.tables())])
-            fetch = _behind(fetch, known, behind)
-    barred = known if inputs.get("refused") is not None else summary.num_rows
-    facts = pl.DataFrame(pl.from_arrow(summary.drop_columns(["bands"] if "bands" in summary.column_names else [])))
+        barred = summary.num_rows
+        if inputs.get(name) is not None:
+            behind.append((barred, inputs[name]))
+            summary = pa.concat_tables([summary, *(_summarise(part, config, inputs) for part in inputs[name].tables())])
+    barred = barred if inputs.get("refused") is not None else summary.num_rows
+    facts = pl.DataFrame(pl.from_arrow(summary.drop_columns([n for n in summary.column_names if n.startswith(_BAND)])))
     order = _order(facts, count, config)
     leader = _leaders(facts, order)
     near, similarity = np.full(len(facts), -1, np.int64), np.ones(len(facts))
     figures: dict[str, Any] = {}
     if not config.exact_only:
-        compared = order[(leader[order] < 0) & (facts["units"].to_numpy()[order] > 0)]
-        near[compared], similarity[compared], figures = _near(compared, summary["bands"], config, fetch, count)
+        units = facts["units"].to_numpy()
+        compared = order[(leader[order] < 0) & (units[order] > 0)]
+        near, similarity, figures = _near(compared, units, summary, config, behind)
     # What repeats a row that itself went is told of the row that stays: its text is the same.
     first = np.where(leader >= 0, leader, np.arange(len(facts)))
     exact = (leader >= 0) & (near[first] < 0)
@@ -192,16 +195,6 @@ def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetc
     return Decision(verdicts, figures)
 
 
-def _behind(fetch: Fetch, count: int, other: Fetch) -> Fetch:
-    """Extend `fetch` to rows whose positions lie behind the first `count`."""
-
-    def both(positions: Positions, columns: list[str]) -> pa.Table:
-        own, further = positions[positions < count], positions[positions >= count] - count
-        return pa.concat_tables([fetch(own, columns), other(further, columns)])
-
-    return both
-
-
 def _order(facts: pl.DataFrame, count: int, config: DedupeConfig) -> Positions:
     """Positions in the order of survival: reference rows, then by the rules, then the earliest record."""
     rules = _rules(config)
@@ -224,48 +217,46 @@ def _leaders(facts: pl.DataFrame, order: Positions) -> Positions:
 
 
 def _near(
-    compared: Positions, bands: pa.ChunkedArray, config: DedupeConfig, fetch: Fetch, count: int
+    compared: Positions,
+    units: npt.NDArray[np.int32],
+    summary: pa.Table,
+    config: DedupeConfig,
+    behind: list[tuple[int, Any]],
 ) -> tuple[Positions, npt.NDArray[np.float64], dict[str, Any]]:
-    """For each of the positions `compared`, in order of survival: the kept row it goes for (or -1), and similarity."""
+    """For each row the kept row that it goes for (or -1), and their similarity; `compared` is in order of survival."""
+    from corpusforge.stages._near import meetings, near
     from corpusforge.text.minhash import candidate_probability, parameters
-    from corpusforge.text.pairs import buckets, survivors
 
     width, height = parameters(config.threshold, config.num_perm, config.recall)
-    hashed = np.asarray(flat(bands).flatten()).reshape(-1, width)
-    members = buckets(hashed[compared])
-    shared = np.flatnonzero((members >= 0).any(axis=1))
-    chosen = compared[shared]
-    by_position = np.argsort(chosen)
-    places = np.empty(len(chosen), np.int64)
-    places[by_position] = np.arange(len(chosen))
-    kept, found, made, cut = survivors(
-        members[shared],
-        _sets_of(chosen[by_position], config, fetch),
-        places,
-        chosen >= count,
-        config.threshold,
-        _COMPARISONS,
-    )
-    partner, similarity = np.full(len(compared), -1, np.int64), np.ones(len(compared))
-    partner[shared] = np.where(kept >= 0, chosen[kept], -1) if len(chosen) else kept
-    similarity[shared] = found
-    figures = {
-        "bands": width,
-        "rows_per_band": height,
-        "recall_at_threshold": round(candidate_probability(config.threshold, width, height), 6),
-        "comparisons": made,
-        "comparisons_cut": cut,
-    }
-    return partner, similarity, figures
+    bands = (flat(summary[_band(i)]).to_numpy() for i in range(width))
+    met = meetings(compared, bands, np.maximum(units - config.shingle + 1, 1))
+    protected = np.arange(summary.num_rows) >= (behind[1][0] if len(behind) > 1 else summary.num_rows)
+    own = behind[0][1]
+    parts = _sets_of(np.sort(met.positions), config, behind)
+    partner, similarity, figures = near(met, parts, protected, config.threshold, own.store(), own.spread)
+    stated = round(candidate_probability(config.threshold, width, height), 6)
+    return partner, similarity, {"bands": width, "rows_per_band": height, "recall_at_threshold": stated, **figures}
 
 
-def _sets_of(positions: Positions, config: DedupeConfig, fetch: Fetch) -> Sets:
-    """Shingle sets of rows, their texts fetched slice by slice."""
-    from corpusforge.text.pairs import join, sets
+def _sets_of(
+    positions: Positions, config: DedupeConfig, behind: list[tuple[int, Any]]
+) -> Iterator[tuple[Positions, Sets]]:
+    """Shingle sets of the rows at `positions` (ascending), their texts fetched slice by slice."""
+    from corpusforge.text.pairs import sets
     from corpusforge.text.shingles import shingle
 
-    slices = [positions[at : at + _SLICE] for at in range(0, len(positions), _SLICE)]
-    return join([sets(shingle(compare_text(fetch(part, _TEXT_COLUMNS)), config.shingle)) for part in slices])
+    def of(own: Positions, rows: pa.Table) -> tuple[Positions, Sets]:
+        return own, sets(shingle(compare_text(rows), config.shingle))
+
+    ends = [start for start, _ in behind[1:]] + [int(positions[-1]) + 1 if len(positions) else 0]
+    for (start, rows), end in zip(behind, ends, strict=True):
+        wanted = positions[(positions >= start) & (positions < end)]
+        for own, part in rows.map(of, wanted - start, _TEXT_COLUMNS):
+            yield own + start, part
+
+
+def _band(number: int) -> str:
+    return f"{_BAND}{number:03d}"
 
 
 def _clusters(facts: pl.DataFrame, partner: Positions, leader: Positions) -> pa.Array:

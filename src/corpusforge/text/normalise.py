@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SEPARATOR: Final = 0  # ends a word: blanks, punctuation, symbols
 LETTER: Final = 1
@@ -48,13 +49,18 @@ _BY_CATEGORY: Final = {"L": LETTER, "N": DIGIT, "M": MARK}
 
 def normalise(texts: pa.Array) -> pa.Array:
     """NFKC and lower case for every value that is not pure ASCII; nulls become "". Gives a `string` array."""
-    frame = pl.DataFrame({"text": pl.Series(pl.from_arrow(texts))})
-    text = pl.col("text")
-    wide = text.str.len_bytes() != text.str.len_chars()
-    if frame.select(wide.any()).item():
-        folded = text.str.normalize("NFKC").str.to_lowercase().str.replace_many(["ß", "ς"], ["ss", "σ"])
-        frame = frame.with_columns(pl.when(wide).then(folded).otherwise(text).alias("text"))
-    column = frame.select(text.fill_null("")).to_arrow(compat_level=pl.CompatLevel.oldest())["text"].cast(pa.string())
+    plain = texts if pa.types.is_string(texts.type) else texts.cast(pa.string())
+    plain = pc.fill_null(plain, "") if plain.null_count else plain
+    wide = pc.invert(pc.string_is_ascii(plain))
+    some = pc.any(wide).as_py()
+    return pc.replace_with_mask(plain, wide, _folded(pc.filter(plain, wide))) if some else plain
+
+
+def _folded(texts: pa.Array) -> pa.Array:
+    """NFKC, lower case, sharp s and final sigma as the letters that they stand for."""
+    folded = pl.col("text").str.normalize("NFKC").str.to_lowercase().str.replace_many(["ß", "ς"], ["ss", "σ"])
+    frame = pl.DataFrame({"text": pl.Series(pl.from_arrow(texts))}).select(folded)
+    column = frame.to_arrow(compat_level=pl.CompatLevel.oldest())["text"].cast(pa.string())
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
 
 

@@ -1,8 +1,11 @@
 """Pairs of similar sets: buckets, exact Jaccard, the greedy choice of survivors, and groups of linked rows.
 
-Sets are sorted arrays of 64-bit hashes, all in one array (`Sets`). The similarity of two sets is |A and B| / |A or B|;
-where sets hold hashes with the answer bit, it is the smaller of that and of the same figure over those hashes alone,
-so a long shared prompt does not make two different answers alike.
+Sets are arrays of distinct 64-bit hashes, all in one array (`Sets`). The similarity of two sets is |A and B| / |A or
+B|; where sets hold hashes with the answer bit, it is the smaller of that and of the same figure over those hashes
+alone, so a long shared prompt does not make two different answers alike.
+
+A set is compared by putting it into a table of twice its size and looking up the other's members: the hashes are well
+mixed, so their low bits are the places. The table is not cleared: each set that is put in has a number of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ _BOOL: Final = T.Array(nb.boolean, 1, "C", readonly=True)
 
 @dataclass(frozen=True)
 class Sets:
-    """Sorted sets of hashes: that of row i is `values[starts[i]:starts[i + 1]]`."""
+    """Sets of distinct hashes: that of row i is `values[starts[i]:starts[i + 1]]`, those with the answer bit last."""
 
     values: Hashes
     starts: Positions
@@ -36,45 +39,37 @@ class Sets:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def take(self, places: Positions) -> Sets:
+        """The sets at `places`, in that order."""
+        sizes = np.diff(self.starts)[places]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Sets(self.values[np.repeat(self.starts[places] - starts[:-1], sizes) + np.arange(starts[-1])], starts)
+
 
 def sets(shingles: Shingles) -> Sets:
-    """Sort the shingles of each row and drop repetitions."""
-    values, starts = _sets(shingles.hashes.copy(), shingles.starts)
+    """The distinct shingles of each row, in the order of the text."""
+    values = shingles.hashes.copy()
+    starts = _sets(values, shingles.starts)
     return Sets(values[: starts[-1]].copy(), starts)
-
-
-def join(parts: list[Sets]) -> Sets:
-    """Put sets behind one another."""
-    if not parts:
-        return Sets(np.zeros(0, np.uint64), np.zeros(1, np.int64))
-    sizes = np.concatenate([np.diff(part.starts) for part in parts])
-    return Sets(
-        np.concatenate([part.values for part in parts]), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    )
 
 
 def jaccard(one: Sets, i: int, other: Sets, j: int) -> float:
     """Exact similarity of two sets."""
     a, b = one.values[one.starts[i] : one.starts[i + 1]], other.values[other.starts[j] : other.starts[j + 1]]
-    return max(0.0, float(_jaccard(a, b, 0.0)))
+    return float(_jaccard(a, b))
 
 
-def buckets(bands: Hashes) -> npt.NDArray[np.int32]:
-    """Number the buckets of each band; -1 where a row is alone. Rows of `bands` are rows, columns are bands."""
-    out = np.full(bands.shape, -1, np.int32)
-    following = 0
-    for band in range(bands.shape[1]):
-        values = bands[:, band]
-        order = np.argsort(values, kind="stable")
-        ranked = values[order]
-        new = np.ones(len(ranked), bool)
-        new[1:] = ranked[1:] != ranked[:-1]
-        number = np.cumsum(new) - 1
-        shared = np.bincount(number) > 1 if len(number) else np.zeros(0, bool)
-        dense = np.where(shared, np.cumsum(shared) - 1 + following, -1)
-        out[order, band] = dense[number]
-        following += int(shared.sum())
-    return out
+def buckets(band: Hashes) -> npt.NDArray[np.int32]:
+    """Number the buckets of one band, from 0 on, in the order in which they are met; -1 where a row is alone."""
+    return np.asarray(_buckets(np.ascontiguousarray(band)))
+
+
+def linked(members: npt.NDArray[np.int32]) -> Positions:
+    """Label rows so that rows which share a bucket, and rows linked through others, have the same label.
+
+    `members` holds each row's buckets (-1: none), numbered apart for each band. The label is the first row's place.
+    """
+    return np.asarray(_linked(members, int(members.max(initial=-1)) + 1))
 
 
 def survivors(
@@ -87,17 +82,18 @@ def survivors(
 ) -> tuple[Positions, npt.NDArray[np.float64], int, int]:
     """Go through rows in order; a row goes when a kept row in one of its buckets is similar enough.
 
-    `members` holds each row's buckets (see `buckets`), in the order of survival; `places` tells where in `sets` each
-    row's set is. A protected row always stays. Rows that share boilerplate meet by the thousand: so a row is held
-    against at most the first `limit` kept rows of each bucket, and against `limit` in all, those met most often
-    first. Returns for each row the kept row it goes for (-1: it stays) and their similarity; the number of
-    comparisons; and the number of rows that stay although the limit left some candidate out.
+    `members` holds each row's buckets, numbered apart for each band, in the order of survival; `places` tells where in
+    `sets` each row's set is. A protected row always stays. Rows that share boilerplate meet by the thousand: so a row
+    is held against at most the first `limit` kept rows of each bucket, and against `limit` in all, those met most often
+    first. Returns for each row the kept row it goes for (-1: it stays) and their similarity; the number of comparisons;
+    and the number of rows that stay although the limit left some candidate out.
     """
-    count = int(members.max()) + 1 if members.size else 0
+    count = int(members.max(initial=-1)) + 1
     sizes = np.bincount(members[members >= 0].ravel(), minlength=count)
     room = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     spans = np.stack([sets.starts[places], sets.starts[places + 1]], axis=1)
-    partner, similarity, figures = _survivors(members, room, sets.values, spans, protected, threshold, limit)
+    table = _table(int(np.diff(sets.starts).max(initial=0)))
+    partner, similarity, figures = _survivors(members, room, sets.values, spans, table, protected, threshold, limit)
     return partner, similarity, int(figures[0]), int(figures[1])
 
 
@@ -106,52 +102,69 @@ def components(count: int, left: Positions, right: Positions) -> Positions:
     return np.asarray(_components(count, np.ascontiguousarray(left), np.ascontiguousarray(right)))
 
 
-@jit(T.Tuple((nb.uint64[::1], nb.int64[::1]))(nb.uint64[::1], _I64))
-def _sets(hashes: Hashes, starts: Positions) -> tuple[Hashes, Positions]:
-    out = np.zeros(len(starts), np.int64)
-    at = 0
+def _table(longest: int) -> Hashes:
+    """An empty table for sets of at most `longest` members: a place is a hash and the number of the set it is of."""
+    return np.zeros((2 << max(longest - 1, 1).bit_length(), 2), np.uint64)
+
+
+@jit(nb.int64(nb.uint64[:, ::1], nb.uint64, nb.uint64[::1], nb.int64, nb.int64, nb.int64))
+def _fill(table: Hashes, number: np.uint64, values: Hashes, begin: int, end: int, to: int) -> int:
+    """Put values[begin:end] into the table as set `number`, the distinct ones to values[to:]; give the place behind."""
+    mask = len(table) - 1
+    for i in range(begin, end):
+        value = values[i]
+        at = np.int64(value) & mask
+        while table[at, 1] == number and table[at, 0] != value:
+            at = (at + 1) & mask
+        if table[at, 1] != number:
+            table[at, 0] = value
+            table[at, 1] = number
+            values[to] = value
+            to += 1
+    return to
+
+
+@jit(nb.int64[::1](nb.uint64[::1], _I64))
+def _sets(values: Hashes, starts: Positions) -> Positions:
+    """Drop repetitions in each row's part, in place; give the new starts."""
+    longest = 1
     for row in range(len(starts) - 1):
-        part = hashes[starts[row] : starts[row + 1]]
-        part.sort()
-        for i in range(len(part)):
-            if i == 0 or part[i] != part[i - 1]:
-                value = part[i]
-                hashes[at] = value
-                at += 1
-        out[row + 1] = at
-    return hashes, out
+        longest = max(longest, starts[row + 1] - starts[row])
+    size = 2
+    while size < 2 * longest:
+        size *= 2
+    table = np.zeros((size, 2), np.uint64)
+    out = np.zeros(len(starts), np.int64)
+    for row in range(len(starts) - 1):
+        out[row + 1] = _fill(table, np.uint64(row + 1), values, starts[row], starts[row + 1], out[row])
+    return out
 
 
-@jit(nb.float64(_U64, _U64, nb.float64))
-def _jaccard(a: Hashes, b: Hashes, least: float) -> float:
-    """Exact similarity, or -1 as soon as it is certain to lie below `least`."""
+@jit(nb.float64(nb.uint64[:, ::1], nb.uint64, _U64, _U64, nb.float64))
+def _similarity(table: Hashes, number: np.uint64, a: Hashes, b: Hashes, least: float) -> float:
+    """Exact similarity of `a`, set `number` of the table, to `b`; -1 once it is certain to be below `least`."""
     total = len(a) + len(b)
-    short = min(len(a), len(b))
-    if short == 0:
-        return -1.0 if total else 0.0
-    # J >= t needs |A and B| >= t/(1+t) * (|A|+|B|): so many elements of the shorter set may miss.
-    misses = short - least / (1.0 + least) * total + 1e-9
-    if misses < 0:
+    if not total:
+        return 0.0
+    # J >= t needs |A and B| >= t/(1+t) * (|A|+|B|): so many members of b may miss.
+    need = least / (1.0 + least) * total - 1e-9
+    if need > min(len(a), len(b)):
         return -1.0
-    i = j = both = both_answers = 0
-    spare = misses
-    while i < len(a) and j < len(b):
-        if a[i] == b[j]:
+    spare = len(b) - need
+    mask = len(table) - 1
+    both = both_answers = 0
+    for i in range(len(b)):
+        value = b[i]
+        at = np.int64(value) & mask
+        while table[at, 1] == number and table[at, 0] != value:
+            at = (at + 1) & mask
+        if table[at, 1] == number:
             both += 1
-            both_answers += a[i] >= ANSWER_BIT
-            i += 1
-            j += 1
+            both_answers += value >= ANSWER_BIT
         else:
-            if a[i] < b[j]:
-                i += 1
-                lost = len(a) <= len(b)
-            else:
-                j += 1
-                lost = len(b) < len(a)
-            if lost:
-                spare -= 1
-                if spare < 0:
-                    return -1.0
+            spare -= 1
+            if spare < 0:
+                return -1.0
     similar = both / (total - both)
     answers = 0
     for side in (a, b):
@@ -159,7 +172,69 @@ def _jaccard(a: Hashes, b: Hashes, least: float) -> float:
         while k >= 0 and side[k] >= ANSWER_BIT:
             answers += 1
             k -= 1
-    return min(similar, both_answers / (answers - both_answers)) if answers else similar
+    return float(min(similar, both_answers / (answers - both_answers)) if answers else similar)
+
+
+@jit(nb.float64(_U64, _U64))
+def _jaccard(a: Hashes, b: Hashes) -> float:
+    size = 2
+    while size < 2 * len(a):
+        size *= 2
+    table = np.zeros((size, 2), np.uint64)
+    own = a.copy()
+    _fill(table, np.uint64(1), own, 0, len(own), 0)
+    return float(_similarity(table, np.uint64(1), a, b, 0.0))
+
+
+@jit(nb.int32[::1](nb.uint64[::1]))
+def _buckets(band: Hashes) -> npt.NDArray[np.int32]:
+    size = 2
+    while size < 2 * len(band):
+        size *= 2
+    first = np.full(size, -1, np.int32)  # the first row with the value of this place
+    out = np.full(len(band), -1, np.int32)
+    following = np.int32(0)
+    for row in range(len(band)):
+        value = band[row]
+        at = np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
+        while first[at] >= 0 and band[first[at]] != value:
+            at = (at + 1) & (size - 1)
+        other = first[at]
+        if other < 0:
+            first[at] = row
+            continue
+        if out[other] < 0:
+            out[other] = following
+            following += np.int32(1)
+        out[row] = out[other]
+    return out
+
+
+@jit(nb.int64(nb.int64[::1], nb.int64))
+def _root(label: Positions, at: int) -> int:
+    while label[at] != at:
+        label[at] = label[label[at]]
+        at = label[at]
+    return at
+
+
+@jit(nb.int64[::1](_I32_2D, nb.int64))
+def _linked(members: npt.NDArray[np.int32], count: int) -> Positions:
+    label = np.arange(len(members))
+    first = np.full(count, -1, np.int64)
+    for row in range(len(members)):
+        for bucket in members[row]:
+            if bucket < 0:
+                continue
+            if first[bucket] < 0:
+                first[bucket] = row
+                continue
+            a = _root(label, first[bucket])
+            b = _root(label, row)
+            label[max(a, b)] = min(a, b)
+    for row in range(len(members)):
+        label[row] = _root(label, row)
+    return label
 
 
 @jit(
@@ -198,7 +273,15 @@ def _gather(
 
 @jit(
     T.Tuple((nb.int64, nb.float64, nb.int64))(
-        nb.int64, nb.int64[::1], nb.int32[::1], _U64, _I64_2D, nb.int64, nb.float64, nb.int64
+        nb.int64,
+        nb.int64[::1],
+        nb.int32[::1],
+        _U64,
+        _I64_2D,
+        nb.uint64[:, ::1],
+        nb.int64,
+        nb.float64,
+        nb.int64,
     )
 )
 def _first_similar(
@@ -207,35 +290,49 @@ def _first_similar(
     times: npt.NDArray[np.int32],
     values: Hashes,
     spans: Positions,
+    table: Hashes,
     count: int,
     threshold: float,
     limit: int,
 ) -> tuple[int, float, int]:
     """Compare with the rows met thrice, then twice, then once, each in order; give the first hit (or -1)."""
     made = 0
+    if count == 0:
+        return -1, 0.0, made
+    number = np.uint64(row + 1)
     own = values[spans[row, 0] : spans[row, 1]]
+    mask = len(table) - 1
+    for value in own:
+        at = np.int64(value) & mask
+        while table[at, 1] == number:
+            at = (at + 1) & mask
+        table[at, 0] = value
+        table[at, 1] = number
     for often in (3, 2, 1):
-        for at in range(count):
-            other = found[at]
+        for place in range(count):
+            other = found[place]
             if min(times[other], 3) != often:
                 continue
             if made == limit:
                 return -1, 0.0, made
             made += 1
-            similarity = _jaccard(own, values[spans[other, 0] : spans[other, 1]], threshold)
+            similarity = _similarity(table, number, own, values[spans[other, 0] : spans[other, 1]], threshold)
             if similarity >= threshold:
                 return other, similarity, made
     return -1, 0.0, made
 
 
 @jit(
-    T.Tuple((nb.int64[::1], nb.float64[::1], nb.int64[::1]))(_I32_2D, _I64, _U64, _I64_2D, _BOOL, nb.float64, nb.int64)
+    T.Tuple((nb.int64[::1], nb.float64[::1], nb.int64[::1]))(
+        _I32_2D, _I64, _U64, _I64_2D, nb.uint64[:, ::1], _BOOL, nb.float64, nb.int64
+    )
 )
 def _survivors(
     members: npt.NDArray[np.int32],
     room: Positions,
     values: Hashes,
     spans: Positions,
+    table: Hashes,
     protected: npt.NDArray[np.bool_],
     threshold: float,
     limit: int,
@@ -253,7 +350,7 @@ def _survivors(
         if not protected[row]:
             count, left_out = _gather(members[row], room, filled, kept, seen, times, found, row, limit)
             partner[row], similarity[row], made = _first_similar(
-                row, found, times, values, spans, count, threshold, limit
+                row, found, times, values, spans, table, count, threshold, limit
             )
             figures[0] += made
             figures[1] += partner[row] < 0 and made < count + left_out
@@ -269,19 +366,9 @@ def _survivors(
 def _components(count: int, left: Positions, right: Positions) -> Positions:
     label = np.arange(count)
     for edge in range(len(left)):
-        a = left[edge]
-        b = right[edge]
-        while label[a] != a:
-            label[a] = label[label[a]]
-            a = label[a]
-        while label[b] != b:
-            label[b] = label[label[b]]
-            b = label[b]
-        if a < b:
-            label[b] = a
-        else:
-            label[a] = b
+        a = _root(label, left[edge])
+        b = _root(label, right[edge])
+        label[max(a, b)] = min(a, b)
     for i in range(count):
-        while label[i] != label[label[i]]:
-            label[i] = label[label[i]]
+        label[i] = _root(label, i)
     return label

@@ -41,6 +41,8 @@ _SECTION: Final = np.uint8(0x1E)
 _M1: Final = np.uint64(0xFF51AFD7ED558CCD)  # MurmurHash3 finaliser
 _M2: Final = np.uint64(0xC4CEB9FE1A85EC53)
 _S33: Final = np.uint64(33)
+_NINE: Final = ord("9")
+_FOLDED: Final = np.array([ord(chr(i).lower()) if chr(i).isalnum() else 0 for i in range(128)], np.uint8)
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def _decode(data: Bytes, at: int, end: int) -> tuple[Any, int]:
 
 
 @jit(T.Tuple((nb.int64, nb.uint64))(_BYTES, nb.int64, nb.int64, _BYTES, nb.int64, nb.uint64[::1], nb.uint64))
-def _units(
+def _units(  # noqa: C901  one pass over the bytes: a call per letter would cost more than the letter
     data: Bytes, begin: int, end: int, classes: Bytes, limit: int, out: Hashes, numbers: np.uint64
 ) -> tuple[int, np.uint64]:
     """Write the hashes of the units of data[begin:end] to `out`, at most `limit`; give count and numbers' hash."""
@@ -144,9 +146,23 @@ def _units(
     digits = False
     at = begin
     while at <= end and count < limit:
-        point, width = _decode(data, at, end) if at < end else (0, 1)
-        kind = classes[point] if point < len(classes) else SEPARATOR
-        at += width
+        if at < end and data[at] < 0x80:  # ASCII, the most of most texts: a letter, a digit, or what ends a word
+            letter = _FOLDED[data[at]]
+            at += 1
+            if letter:
+                word = (word ^ np.uint64(letter)) * _PRIME
+                inside = True
+                if letter <= _NINE:
+                    digits = True
+                continue
+            point, kind = 0, SEPARATOR
+        elif at < end:
+            point, width = _decode(data, at, end)
+            kind = int(classes[point]) if point < len(classes) else SEPARATOR
+            at += width
+        else:
+            point, kind = 0, SEPARATOR
+            at += 1
         if kind == IGNORED or (kind == MARK and not inside):
             continue
         if inside and kind in (SEPARATOR, UNIT):
@@ -162,7 +178,8 @@ def _units(
         elif kind != SEPARATOR and kind != UNIT:
             word = (word ^ np.uint64(point)) * _PRIME
             inside = True
-            digits |= kind == DIGIT
+            if kind == DIGIT:
+                digits = True
     return count, numbers
 
 

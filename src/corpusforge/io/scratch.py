@@ -1,0 +1,61 @@
+"""What a stage lays down beside its work where memory would not do: tables read by the page, arrays by batch.
+
+A folder holds a file per batch and array; parts are appended, and their lengths remembered. The folder is the caller's
+to remove.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+
+def write_mapped(table: pa.Table, path: Path) -> None:
+    """Write a table so that it can be read by the page (Arrow IPC, not compressed)."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_mapped(path: Path) -> pa.Table:
+    """The table, its pages read when they are looked at; they are no more in memory than the machine likes."""
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+class Scratch:
+    """A `Store` on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts: dict[int, list[tuple[int, ...]]] = {}
+        self._types: tuple[Any, ...] = ()
+        self._lock = Lock()
+
+    def put(self, batch: int, *arrays: npt.NDArray[Any]) -> None:
+        """Append arrays to the files of a batch."""
+        with self._lock:
+            self._types = tuple(array.dtype for array in arrays)
+            self._parts.setdefault(batch, []).append(tuple(map(len, arrays)))
+            for number, array in enumerate(arrays):
+                with self._file(batch, number).open("ab") as file:
+                    file.write(np.ascontiguousarray(array).data)
+
+    def take(self, batch: int) -> tuple[list[npt.NDArray[Any]], ...]:
+        """Read what was put for a batch, and remove its files."""
+        ends = np.cumsum(self._parts.pop(batch), axis=0)[:-1]
+        taken = []
+        for number, kind in enumerate(self._types):
+            file = self._file(batch, number)
+            taken.append(np.split(np.fromfile(file, kind), ends[:, number]))
+            file.unlink()
+        return tuple(taken)
+
+    def _file(self, batch: int, number: int) -> Path:
+        return self._folder / f"{batch}-{number}"
