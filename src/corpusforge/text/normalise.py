@@ -11,13 +11,21 @@ from __future__ import annotations
 
 import unicodedata
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numba as nb
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from corpusforge.text.kernels import T, jit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from corpusforge.text.kernels import Bytes
 
 SEPARATOR: Final = 0  # ends a word: blanks, punctuation, symbols
 LETTER: Final = 1
@@ -25,6 +33,11 @@ DIGIT: Final = 2
 MARK: Final = 3  # belongs to the word it stands in, never begins one
 UNIT: Final = 4  # a character of a script without spaces: a word by itself
 IGNORED: Final = 5  # zero-width and soft hyphen: as if absent
+
+_BYTES: Final = T.Array(nb.uint8, 1, "C", readonly=True)
+_OFFSETS: Final = T.Array(nb.int32, 1, "C", readonly=True)
+_ROWS: Final = T.Array(nb.int64, 1, "C", readonly=True)
+_TABLE: Final = T.Array(nb.boolean, 1, "C", readonly=True)
 
 SECTION: Final = "\x1e"  # set between parts of one text whose shingles must not mix (chosen, rejected)
 
@@ -44,24 +57,60 @@ _SPACELESS: Final = (
     (0x20000, 0x323AF),
 )
 _LAST: Final = 0x323B0  # no letters are assigned behind this code point
+_INERT_BLOCKS: Final = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x1F300, 0x1FAFF))
+_FIRST_MARK: Final = 0x300  # no character before it joins the one before
+_FOLDS: Final = (["ß", "ς"], ["ss", "σ"])
 _BY_CATEGORY: Final = {"L": LETTER, "N": DIGIT, "M": MARK}
 
 
 def normalise(texts: pa.Array) -> pa.Array:
-    """NFKC and lower case for every value that is not pure ASCII; nulls become "". Gives a `string` array."""
+    """NFKC and lower case for every value that is not plain already; nulls become "". Gives a `string` array."""
+    return _where(texts, 1, lambda some: some.str.normalize("NFKC").str.to_lowercase().str.replace_many(*_FOLDS))
+
+
+def composed(texts: pa.Array) -> pa.Array:
+    """NFC of every value; nulls become "". Gives a `string` array."""
+    return _where(texts, 0, lambda some: some.str.normalize("NFC"))
+
+
+def _where(texts: pa.Array, form: int, change: Callable[[pl.Series], pl.Series]) -> pa.Array:
+    """The texts, changed where some character is not inert in that form."""
     plain = texts if pa.types.is_string(texts.type) else texts.cast(pa.string())
     plain = pc.fill_null(plain, "") if plain.null_count else plain
-    wide = pc.invert(pc.string_is_ascii(plain))
-    some = pc.any(wide).as_py()
-    return pc.replace_with_mask(plain, wide, _folded(pc.filter(plain, wide))) if some else plain
+    wide = np.flatnonzero(~pc.string_is_ascii(plain).to_numpy(zero_copy_only=False))
+    if len(wide):
+        _, raw_offsets, raw_data = plain.buffers()
+        offsets = np.frombuffer(raw_offsets, np.int32)[plain.offset :]
+        wide = wide[_has_other(offsets, np.frombuffer(raw_data, np.uint8), _inert(form), wide)]
+    if not len(wide):
+        return plain
+    mask = np.zeros(len(plain), bool)
+    mask[wide] = True
+    changed = change(pl.Series(pl.from_arrow(plain.take(pa.array(wide)))))
+    return pc.replace_with_mask(
+        plain, pa.array(mask), changed.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string())
+    )
 
 
-def _folded(texts: pa.Array) -> pa.Array:
-    """NFKC, lower case, sharp s and final sigma as the letters that they stand for."""
-    folded = pl.col("text").str.normalize("NFKC").str.to_lowercase().str.replace_many(["ß", "ς"], ["ss", "σ"])
-    frame = pl.DataFrame({"text": pl.Series(pl.from_arrow(texts))}).select(folded)
-    column = frame.to_arrow(compat_level=pl.CompatLevel.oldest())["text"].cast(pa.string())
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
+@lru_cache(maxsize=2)
+def _inert(form: int) -> npt.NDArray[np.bool_]:
+    """Code points that stay as they are, whatever stands beside them: in NFC (form 0), or in NFKC and lower case (1).
+
+    Looked up for the alphabets and punctuation below U+3100; ideographs, Hangul syllables and emoji are inert by block.
+    """
+    table = np.zeros(_LAST, bool)
+    parts = {unicodedata.decomposition(chr(point)).rpartition(" ")[2] for point in range(0xFFFF)}
+    followers = {int(part, 16) for part in parts if part}
+    for point in range(0x3100):
+        one = chr(point)
+        stable = unicodedata.is_normalized("NFKC" if form else "NFC", one)
+        alone = stable and not unicodedata.combining(one) and unicodedata.category(one) != "Cn" and one not in "ßς"
+        table[point] = alone and (form == 0 or one.lower() == one)
+    table[[point for point in followers if point >= _FIRST_MARK and point < 0x3100]] = False
+    for first, last in _INERT_BLOCKS:
+        table[first : last + 1] = True
+    table.flags.writeable = False
+    return table
 
 
 @lru_cache(maxsize=1)
@@ -76,3 +125,26 @@ def character_classes() -> npt.NDArray[np.uint8]:
         block[(block == LETTER) | (block == MARK)] = UNIT
     table.flags.writeable = False
     return table
+
+
+@jit(nb.boolean[::1](_OFFSETS, _BYTES, _TABLE, _ROWS))
+def _has_other(offsets: Any, data: Bytes, inert: Any, rows: Any) -> npt.NDArray[np.bool_]:
+    """Whether each of the rows has a character that is not inert."""
+    out = np.zeros(len(rows), np.bool_)
+    for place in range(len(rows)):
+        at = np.int64(offsets[rows[place]])
+        end = np.int64(offsets[rows[place] + 1])
+        while at < end:
+            lead = np.int64(data[at])
+            if lead < 0x80:
+                at += 1
+                continue
+            width = 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2
+            point = lead & (0x7F >> width)
+            for i in range(1, width):
+                point = (point << 6) | (np.int64(data[at + i]) & 0x3F)
+            at += width
+            if point >= len(inert) or not inert[point]:
+                out[place] = True
+                break
+    return out

@@ -1,0 +1,258 @@
+"""Dedupe of plain files: Parquet with a text column in; the rows that stay, a ledger and figures out.
+
+    corpusforge dedupe new.parquet --against old.parquet --out clean/
+    clean/kept/part-00000.parquet    the rows that stay, all columns as they were, in their order
+    clean/dropped.parquet            who went, for whom, how similar
+    clean/metrics.json
+
+The texts are read twice and the other columns once, a slice per thread; between the passes there are 8 bytes per row
+and band on disk, and the shingle sets of the rows that share a band with another. Longer texts stay, then earlier rows;
+rows of `against` are there already and never go.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusforge.engine.local import in_threads
+from corpusforge.io.parquet import part_name
+from corpusforge.io.scratch import Scratch
+from corpusforge.result import LEDGER
+from corpusforge.stages._near import Meetings, meetings, near
+from corpusforge.text.fingerprints import fingerprints, first_equal
+from corpusforge.text.minhash import band_hashes, candidate_probability, parameters, signatures
+from corpusforge.text.pairs import Sets, sets
+from corpusforge.text.shingles import shingle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from corpusforge.io.texts import Slice, Texts
+    from corpusforge.stages._index import SignatureIndex
+    from corpusforge.stages.dedupe import DedupeConfig
+
+Positions = npt.NDArray[np.int64]
+_STAGE: Final = "dedupe"
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """What of each text is compared first; rows are texts."""
+
+    bands: npt.NDArray[np.uint64]  # (bands, rows)
+    content: npt.NDArray[np.uint64]  # (rows, 2)
+    units: npt.NDArray[np.int32]
+
+
+def sketch(corpus: Texts, config: DedupeConfig, scratch: Path, workers: int) -> Sketches:
+    """Read all texts once; the bands lie on disk."""
+    width, height = (0, 0) if config.exact_only else parameters(config.threshold, config.num_perm, config.recall)
+    shape = (max(width, 1), max(corpus.rows, 1))
+    bands = np.memmap(scratch / f"bands-{id(corpus)}", np.uint64, "w+", shape=shape)
+    content, units = np.zeros((corpus.rows, 2), np.uint64), np.zeros(corpus.rows, np.int32)
+
+    def work(part: Slice) -> None:
+        for at, texts in corpus.texts(part):
+            end = at + len(texts)
+            found = shingle(texts, config.shingle)
+            units[at:end], content[at:end] = found.units, fingerprints(texts)
+            if width:
+                signature = signatures(found.hashes, found.starts, width * height, config.seed)
+                free = np.zeros(len(texts), np.uint64)
+                bands[:width, at:end] = band_hashes(signature, width, height, free).T
+
+    for _ in in_threads(work, corpus.slices, workers):
+        pass
+    return Sketches(bands[:width, : corpus.rows], content, units)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Per row of new, then old: the row that it goes for (-1: it stays), how similar, and whether it is a copy."""
+
+    partner: Positions
+    similarity: npt.NDArray[np.float64]
+    exact: npt.NDArray[np.bool_]
+    figures: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one run works with."""
+
+    corpora: list[Texts]  # new, and what is there already
+    config: DedupeConfig
+    scratch: Path
+    workers: int
+    index: SignatureIndex | None = None
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each corpus begins among all rows; the index stands behind them."""
+        return list(itertools.accumulate([one.rows for one in self.corpora], initial=0))
+
+
+def decide(work: Work) -> Verdict:
+    """Find who goes for whom."""
+    sketches = [sketch(one, work.config, work.scratch, work.workers) for one in work.corpora]
+    related = _related(work, sketches[0])
+    count, known = work.corpora[0].rows, work.starts[-1]
+    content = np.concatenate([*(one.content for one in sketches), *_of_index(work, related, "content")])
+    units = np.concatenate([*(one.units for one in sketches), *_of_index(work, related, "units")])
+    protected = np.arange(len(units)) >= count
+    ranked = np.lexsort((np.arange(len(units)), -units, ~protected)).astype(np.int64)
+    ranked = ranked[units[ranked] > 0]
+    leader = first_equal(content, ranked)
+    near_to, similarity = np.full(len(units), -1, np.int64), np.ones(len(units))
+    figures: dict[str, Any] = {}
+    if not work.config.exact_only:
+        width, height = parameters(work.config.threshold, work.config.num_perm, work.config.recall)
+        bands = (
+            np.concatenate([*(one.bands[i] for one in sketches), *_bands_of_index(work, related, i)])
+            for i in range(width)
+        )
+        shingles = np.maximum(units - work.config.shingle + 1, 1)
+        met = meetings(ranked[leader[ranked] < 0], bands, shingles)
+        place = work.scratch / "sets"
+        place.mkdir()
+        spread = partial(in_threads, workers=work.workers)
+        near_to, similarity, made = near(
+            met, _sets(work, met, related, known), protected, work.config.threshold, Scratch(place), spread
+        )
+        stated = round(candidate_probability(work.config.threshold, width, height), 6)
+        figures = {"bands": width, "rows_per_band": height, "recall_at_threshold": stated, **made}
+    first = np.where(leader >= 0, leader, np.arange(len(units)))
+    exact = (leader >= 0) & (near_to[first] < 0)
+    return Verdict(
+        np.where(protected, -1, np.where(exact, leader, near_to[first])),
+        np.where(exact, 1.0, similarity[first]),
+        exact,
+        figures | {"without_text": int((units[:count] == 0).sum())},
+    )
+
+
+def _sets(work: Work, met: Meetings, related: Positions, known: int) -> Iterator[tuple[Positions, Sets]]:
+    """Shingle sets of the rows that meet."""
+    wanted = np.sort(met.positions)
+    for start, corpus in zip(work.starts, work.corpora, strict=False):
+
+        def of(part: Slice, start: int = start, corpus: Texts = corpus) -> list[tuple[Positions, Sets]]:
+            found = []
+            for at, texts in corpus.texts(part) if _some(wanted, start + part.start, part.rows) else ():
+                low, high = np.searchsorted(wanted, [start + at, start + at + len(texts)])
+                if high > low:
+                    own = wanted[low:high]
+                    found.append((own, sets(shingle(texts.take(pa.array(own - start - at)), work.config.shingle))))
+            return found
+
+        for parts in in_threads(of, corpus.slices, work.workers):
+            yield from parts
+    if work.index is not None:
+        own = wanted[wanted >= known]
+        yield own, work.index.sets.take(related[own - known])
+
+
+def _some(wanted: Positions, start: int, rows: int) -> bool:
+    low, high = np.searchsorted(wanted, [start, start + rows])
+    return bool(high > low)
+
+
+def _related(work: Work, new: Sketches) -> Positions:
+    """Rows of the index that new rows may be like."""
+    if work.index is None:
+        return np.zeros(0, np.int64)
+    wanted = {f"band_{i:03d}": [band] for i, band in enumerate(new.bands)} | {"content": [new.content[:, 0]]}
+    return work.index.related(wanted)
+
+
+def _of_index(work: Work, related: Positions, name: str) -> list[Any]:
+    if work.index is None:
+        return []
+    if name == "content":
+        return [np.stack([work.index.facts[half].to_numpy()[related] for half in ("content_0", "content_1")], axis=1)]
+    return [work.index.facts[name].to_numpy()[related]]
+
+
+def _bands_of_index(work: Work, related: Positions, number: int) -> list[Any]:
+    return [] if work.index is None else [work.index.bands[related, number]]
+
+
+def write(work: Work, verdict: Verdict, related: Positions, out: Path) -> dict[str, Any]:
+    """Write what stays and the ledger of what goes; give the figures."""
+    new = work.corpora[0]
+    gone = verdict.partner[: new.rows] >= 0
+    (out / "kept").mkdir()
+    plain = [new.text, *([new.own_id] if new.own_id else [])]
+
+    def keep(job: tuple[int, Slice]) -> int:
+        number, part = job
+        rows = new.read(part).filter(pa.array(~gone[part.start : part.start + part.rows]))
+        named = [name for name in rows.column_names if name not in plain]
+        pq.write_table(rows, out / "kept" / part_name(number), compression="zstd", use_dictionary=named)
+        return int(rows.num_rows)
+
+    kept = sum(in_threads(keep, list(enumerate(new.slices)), work.workers))
+    ledger = _ledger(work, verdict, related, np.flatnonzero(gone))
+    pq.write_table(ledger, out / "dropped.parquet", compression="zstd")
+    exact = int(verdict.exact[: new.rows][gone].sum())
+    return {
+        "in": new.rows,
+        "kept": kept,
+        "dropped": ledger.num_rows,
+        "reasons": {"exact_duplicate": exact, "near_duplicate": ledger.num_rows - exact},
+        "against": sum(one.rows for one in work.corpora[1:]) + (work.index.rows if work.index else 0),
+        **verdict.figures,
+    }
+
+
+def _ledger(work: Work, verdict: Verdict, related: Positions, gone: Positions) -> pa.Table:
+    """A line per row that went, naming the row that stays by the user's own id, else by its file's name and number."""
+    names = [_names(corpus) for corpus in work.corpora]
+    if work.index is not None:
+        names.append(pl.DataFrame(pl.from_arrow(work.index.facts.select(["row_id", "record_id"]).take(related))))
+    every = pl.concat(names)
+    own, kept = every[gone], every[verdict.partner[gone]]
+    exact = pl.Series(verdict.exact[gone])
+    lines = pl.DataFrame(
+        {
+            "kept": kept.select(pl.coalesce("record_id", "row_id")).to_series(),
+            "method": exact.replace_strict({True: "exact", False: "minhash"}, return_dtype=pl.String),
+            "similarity": np.round(verdict.similarity[gone], 6),
+        }
+    )
+    table = own.select(
+        "row_id",
+        "record_id",
+        pl.col("row_id").str.replace(r"#\d+$", "").alias("source"),
+        pl.lit(_STAGE).alias("stage"),
+        exact.replace_strict({True: "exact_duplicate", False: "near_duplicate"}, return_dtype=pl.String).alias(
+            "reason"
+        ),
+        lines.select(pl.struct("kept", "method", "similarity").struct.json_encode()).to_series().alias("detail"),
+    )
+    return table.to_arrow(compat_level=pl.CompatLevel.oldest()).select(LEDGER.names).cast(LEDGER)
+
+
+def _names(corpus: Texts) -> pl.DataFrame:
+    """Row ids (`file#number`, from 0) and the users' own ids."""
+    files = np.concatenate([np.zeros(0, np.int64), *(np.full(p.rows, p.file) for p in corpus.slices)])
+    first = np.zeros(len(corpus.files), np.int64)
+    for part in reversed(corpus.slices):
+        first[part.file] = part.start
+    stems = pl.Series([file.stem for file in corpus.files], dtype=pl.String)
+    frame = pl.DataFrame({"file": stems.gather(files), "number": np.arange(corpus.rows) - first[files]})
+    ids = corpus.ids()
+    return frame.select(
+        pl.concat_str("file", pl.col("number").cast(pl.String), separator="#").alias("row_id"),
+        (pl.lit(None, pl.String) if ids is None else pl.Series(ids).cast(pl.String)).alias("record_id"),
+    )

@@ -1,0 +1,123 @@
+"""Parquet files with a text column, read in slices: what `corpusforge dedupe` takes as it is.
+
+A slice is one or more row groups of one file, read by itself; its texts are handed out some rows and bytes at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusforge.errors import SchemaError, SourceError
+from corpusforge.stages._stage import SLICE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_ROWS: Final = 16_384  # row groups smaller than this are read together
+_BYTES: Final = 16 << 20  # text that is worked on at once, unless one row has more
+_TEXT_TYPES: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Row groups of one file, and where their rows stand among all."""
+
+    start: int
+    rows: int
+    file: int
+    groups: tuple[int, ...]
+
+
+class Texts:
+    """The rows of files, in the order of the files."""
+
+    def __init__(self, files: list[Path], text: str, own_id: str | None = None) -> None:
+        self.files = files
+        self.text = text
+        self.own_id = own_id
+        self.slices: list[Slice] = []
+        self.rows = 0
+        for number, file in enumerate(files):
+            self._add(number, _metadata(file))
+
+    def _add(self, number: int, metadata: pq.FileMetaData) -> None:
+        groups: list[int] = []
+        held = 0
+        for group in range(metadata.num_row_groups):
+            groups.append(group)
+            held += metadata.row_group(group).num_rows
+            if held >= _ROWS or group == metadata.num_row_groups - 1:
+                self.slices.append(Slice(self.rows, held, number, tuple(groups)))
+                self.rows += held
+                groups, held = [], 0
+
+    def read(self, part: Slice, columns: list[str] | None = None) -> pa.Table:
+        """Rows of a slice. Raises SourceError for a file that cannot be read."""
+        file = self.files[part.file]
+        try:
+            with pq.ParquetFile(file) as opened:
+                return opened.read_row_groups(list(part.groups), columns, use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(f"{file.name} cannot be read: {type(error).__name__} in its row groups") from None
+
+    def texts(self, part: Slice) -> Iterator[tuple[int, pa.Array]]:
+        """Texts of a slice (null: empty) with the position of the first, some rows and bytes at a time."""
+        column = self.read(part, [self.text])[self.text]
+        at = part.start
+        for chunk in column.chunks:
+            sizes = pc.fill_null(pc.binary_length(chunk), 0).to_numpy(zero_copy_only=False)
+            for a, b in itertools.pairwise(_cuts(np.asarray(sizes, np.int64))):
+                yield at + a, pc.fill_null(chunk.slice(a, b - a).cast(pa.string()), "")
+            at += len(chunk)
+
+    def ids(self) -> pa.ChunkedArray | None:
+        """The users' own ids as text; None where there is no such column."""
+        if self.own_id is None:
+            return None
+        parts = [self.read(part, [self.own_id])[self.own_id].cast(pa.string()) for part in self.slices]
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.string())
+
+
+def is_plain(file: Path, text: str) -> bool:
+    """Whether a file is Parquet with this text column and nothing that makes a conversation of it."""
+    if file.suffix != ".parquet":
+        return False
+    names = _metadata(file).schema.to_arrow_schema()
+    if text not in names.names:
+        return False
+    other = {"messages", "conversations", "chosen", "rejected", "row_id"} & set(names.names)
+    return not other and any(is_text(names.field(text).type) for is_text in _TEXT_TYPES)
+
+
+def id_column(file: Path, asked: str | None) -> str | None:
+    """The column of the users' own ids: the one asked for, else `id` where there is one. Raises SchemaError."""
+    names = _metadata(file).schema.to_arrow_schema().names
+    if asked is not None and asked not in names:
+        raise SchemaError(f"{file.name} has no column {asked!r}; it has {', '.join(names[:8])}")
+    return asked or ("id" if "id" in names else None)
+
+
+def _metadata(file: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(file)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(f"{file.name} is no readable Parquet file ({type(error).__name__})") from None
+
+
+def _cuts(sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
+    """Where to cut rows of these sizes: at most SLICE rows and `_BYTES` bytes, at least one row."""
+    ends = np.cumsum(sizes)
+    cuts = [0]
+    while cuts[-1] < len(sizes):
+        done = int(ends[cuts[-1] - 1]) if cuts[-1] else 0
+        fits = int(np.searchsorted(ends, done + _BYTES, "right"))
+        cuts.append(min(max(fits, cuts[-1] + 1), cuts[-1] + SLICE, len(sizes)))
+    return cuts
