@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
     from corpusforge.check import CheckConfig, Checked
+    from corpusforge.dedupe_files import Deduped, Indexing
     from corpusforge.diff import Diff
     from corpusforge.evaluate.gate_models import ModelVerdict
     from corpusforge.evaluate.profile import Evaluation
@@ -41,6 +42,7 @@ __all__ = [
     "check",
     "decontaminate",
     "dedupe",
+    "dedupe_files",
     "diff",
     "evaluate",
     "export",
@@ -48,6 +50,7 @@ __all__ = [
     "forget",
     "gate",
     "grade",
+    "index_files",
     "ingest",
     "inspect",
     "licences",
@@ -91,13 +94,55 @@ def ingest(path: Any, source: Mapping[str, Any] | None = None, **options: Any) -
     return (read_with_ledger if _named(path) else read_records)(path, source, **options)
 
 
-def dedupe(rows: pa.Table, *, reference: pa.Table | None = None, **options: Any) -> StageResult:
-    """Drop exact and near duplicates. `reference` rows are there already: new rows that repeat them go."""
+def dedupe(rows: pa.Table, *, reference: pa.Table | str | Path | None = None, **options: Any) -> StageResult:
+    """Drop exact and near duplicates. `reference` rows are there already: new rows that repeat them go.
+
+    `reference` may be the folder of an index (`index_files`). Raises SourceError where that is broken, ConfigError
+    where it is of other options.
+    """
+    from corpusforge.io import index
     from corpusforge.stages.dedupe import dedupe as stage
 
+    known: Any = index.read(Path(reference)) if isinstance(reference, str | Path) else reference
     return stage(
-        _rows(rows, "dedupe"), reference=reference if reference is None else _rows(reference, "dedupe"), **options
+        _rows(rows, "dedupe"), reference=_rows(known, "dedupe") if known is reference is not None else known, **options
     )
+
+
+def dedupe_files(
+    new: str | Path | Sequence[str | Path],
+    out: str | Path = "deduped",
+    *,
+    against: str | Path | Sequence[str | Path] = (),
+    text: str = "text",
+    own_id: str | None = None,
+    **options: Any,
+) -> Deduped:
+    """Write what is new in files: rows that repeat neither one another nor those of `against` (files, or an index).
+
+    Parquet with a column `text` is taken as it is, whatever its size; `own_id` is the column of ids (`id` where there
+    is one). `options` are fields of DedupeConfig. Raises ConfigError, SourceError, SchemaError, StorageError.
+    """
+    from corpusforge.dedupe_files import dedupe_files as run
+
+    return run(new, out, against=against, columns=(text, own_id), **options)
+
+
+def index_files(
+    rows: str | Path | Sequence[str | Path],
+    folder: str | Path,
+    *,
+    text: str = "text",
+    own_id: str | None = None,
+    **options: Any,
+) -> Indexing:
+    """Write an index of files or of a stage's rows, to hold new ones against (`reference`, `against`).
+
+    Raises ConfigError, SourceError, SchemaError, StorageError.
+    """
+    from corpusforge.dedupe_files import index_files as run
+
+    return run(rows, folder, columns=(text, own_id), **options)
 
 
 def filter(rows: pa.Table, **options: Any) -> StageResult:

@@ -84,6 +84,47 @@ def inspect(
 
 
 @app.command()
+def dedupe(
+    new: Annotated[list[str], typer.Argument(help="Files, folders or globs; Parquet with a text column, or any form.")],
+    against: Annotated[list[str] | None, typer.Option(help="What is there already: files, or an index.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the rows that stay, the ledger and the figures.")] = Path(
+        "deduped"
+    ),
+    threshold: Annotated[float, typer.Option(help="Jaccard similarity from which a row is a near duplicate.")] = 0.8,
+    text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
+    own_id: Annotated[str | None, typer.Option("--id", help="Column of the ids; `id` where there is one.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Others of docs/stages/dedupe.md.")
+    ] = None,
+    json: output.Json = False,
+) -> None:
+    """Write what is new in files: no row that repeats another, or one that is there already."""
+    from corpusforge.api import dedupe_files
+
+    options = {"threshold": threshold, **_values(option)}
+    output.emit(dedupe_files(new, out, against=against or (), text=text, own_id=own_id, **options), json)
+
+
+@app.command()
+def index(
+    rows: Annotated[list[str], typer.Argument(help="Files as for `dedupe`, or the rows that a stage wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")],
+    threshold: Annotated[float, typer.Option(help="As it will be used: the bands follow from it.")] = 0.8,
+    text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
+    own_id: Annotated[str | None, typer.Option("--id", help="Column of the ids; `id` where there is one.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Others of docs/stages/dedupe.md.")
+    ] = None,
+    json: output.Json = False,
+) -> None:
+    """Write an index of rows, for `dedupe --against`: hashes, never a text."""
+    from corpusforge.api import index_files
+
+    options = {"threshold": threshold, **_values(option)}
+    output.emit(index_files(rows, folder, text=text, own_id=own_id, **options), json)
+
+
+@app.command()
 def licences(
     place: Annotated[Path, typer.Argument(help="A project, a release, or a folder of shards.")] = Path(),
     json: output.Json = False,
@@ -363,11 +404,18 @@ def _wants_key() -> bool:
     return typer.confirm("Keep a scrubbing key in ~/.config/corpusforge/key for this project?", default=True, err=True)
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
+def _pairs(texts: list[str], option: str = "--field", example: str = "prompt=question") -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     if not all(name and field for name, _, field in pairs):
-        raise typer.BadParameter("expected NAME=FIELD, such as prompt=question", param_hint="--field")
+        raise typer.BadParameter(f"expected NAME=VALUE, such as {example}", param_hint=option)
     return {name: field for name, _, field in pairs}
+
+
+def _values(texts: list[str] | None) -> dict[str, Any]:
+    """NAME=VALUE options, values read as YAML reads them."""
+    from ruamel.yaml import YAML
+
+    return {name: YAML(typ="safe").load(value) for name, value in _pairs(texts or [], "--option", "shingle=4").items()}
 
 
 def _find(start: Path) -> Project:

@@ -24,9 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpusforge.engine.local import in_threads
+from corpusforge.io import index
 from corpusforge.io.parquet import part_name
 from corpusforge.io.scratch import Scratch
 from corpusforge.result import LEDGER
+from corpusforge.stages._index import method_of
 from corpusforge.stages._near import Meetings, meetings, near
 from corpusforge.text.fingerprints import fingerprints, first_equal
 from corpusforge.text.minhash import band_hashes, candidate_probability, parameters, signatures
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 Positions = npt.NDArray[np.int64]
 _STAGE: Final = "dedupe"
+_FACTS: Final = [("row_id", pa.string()), ("record_id", pa.string())]
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,15 @@ class Work:
         return list(itertools.accumulate([one.rows for one in self.corpora], initial=0))
 
 
-def decide(work: Work) -> Verdict:
-    """Find who goes for whom."""
+def run(work: Work, out: Path) -> dict[str, Any]:
+    """Decide and write; give the figures."""
     sketches = [sketch(one, work.config, work.scratch, work.workers) for one in work.corpora]
     related = _related(work, sketches[0])
+    return write(work, decide(work, sketches, related), related, out)
+
+
+def decide(work: Work, sketches: list[Sketches], related: Positions) -> Verdict:
+    """Find who goes for whom; `related` are the rows of the index that new ones may be like."""
     count, known = work.corpora[0].rows, work.starts[-1]
     content = np.concatenate([*(one.content for one in sketches), *_of_index(work, related, "content")])
     units = np.concatenate([*(one.units for one in sketches), *_of_index(work, related, "units")])
@@ -256,3 +264,23 @@ def _names(corpus: Texts) -> pl.DataFrame:
         pl.concat_str("file", pl.col("number").cast(pl.String), separator="#").alias("row_id"),
         (pl.lit(None, pl.String) if ids is None else pl.Series(ids).cast(pl.String)).alias("record_id"),
     )
+
+
+def write_index(work: Work, folder: Path) -> int:
+    """Write an index of the (only) corpus; give its rows."""
+    (corpus,) = work.corpora
+    made = sketch(corpus, work.config, work.scratch, work.workers)
+    names = _names(corpus).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.schema(_FACTS))
+    facts = names.append_column("units", pa.array(made.units))
+    for half in (0, 1):
+        facts = facts.append_column(f"content_{half}", pa.array(made.content[:, half]))
+    blank = made.units == 0
+    bands = np.where(blank, np.uint64(0), made.bands)
+    lookups = {"content": np.where(blank, np.uint64(0), made.content[:, 0])}
+
+    def of(part: Slice) -> list[Sets]:
+        return [sets(shingle(texts, work.config.shingle)) for _, texts in corpus.texts(part)]
+
+    parts = (one for found in in_threads(of, corpus.slices, work.workers) for one in found)
+    index.write(folder, method_of(work.config, "texts"), facts, bands, lookups, parts)
+    return corpus.rows

@@ -11,25 +11,24 @@ is refused (`check`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from corpusforge.errors import ConfigError
-from corpusforge.text.minhash import parameters
+from corpusforge.stages._guard import flat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    import pyarrow as pa
 
     from corpusforge.stages.dedupe import DedupeConfig
     from corpusforge.text.pairs import Sets
     from corpusforge.text.shingles import Hashes
 
 Positions = npt.NDArray[np.int64]
-VIEWS = ("rows", "texts")
+BAND: Final = "band_"
 _VERSION = 1  # raise it when shingles, guards or signatures change
 
 
@@ -77,8 +76,50 @@ class SignatureIndex:
         return np.unique(np.concatenate([np.zeros(0, np.uint32), *found])).astype(np.int64)
 
 
+@dataclass(frozen=True)
+class Indexed:
+    """The rows of an index that given new rows may be like."""
+
+    index: SignatureIndex
+    chosen: Positions
+    summary: pa.Table
+
+    @classmethod
+    def of(cls, known: Any, new: pa.Table, config: DedupeConfig) -> Indexed | None:
+        """The related rows, where `known` is an index; `new` is the summary of the new rows.
+
+        Raises ConfigError for an index of another method.
+        """
+        if not isinstance(known, SignatureIndex):
+            return None
+        from corpusforge.text.shingles import byte_keys
+
+        check(known, config, "rows", "given")
+        names = [name for name in new.column_names if name.startswith(BAND)]
+        wanted = {name: [new[name].to_numpy()] for name in names}
+        wanted |= {"content": [byte_keys(flat(new["content_id"]))], "prompt": [new["prompt"].to_numpy()]}
+        chosen = known.related(wanted)
+        summary = known.facts.take(pa.array(chosen))
+        for number, name in enumerate(names):
+            summary = summary.append_column(name, pa.array(known.bands[chosen, number]))
+        for name in set(new.column_names) - set(summary.column_names):
+            summary = summary.append_column(name, pa.nulls(len(chosen), new.schema.field(name).type))
+        return cls(known, chosen, summary.select(new.column_names).cast(new.schema))
+
+    def sets(self, positions: Positions) -> Sets:
+        """Shingle sets of the chosen rows at `positions`."""
+        return self.index.sets.take(self.chosen[positions])
+
+
+def band(number: int) -> str:
+    """The name of a band's column, and of its lookup."""
+    return f"{BAND}{number:03d}"
+
+
 def method_of(config: DedupeConfig, view: str) -> dict[str, Any]:
     """All on which bands and sets depend."""
+    from corpusforge.text.minhash import parameters
+
     bands, height = parameters(config.threshold, config.num_perm, config.recall)
     return {
         "version": _VERSION,

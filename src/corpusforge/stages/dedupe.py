@@ -34,6 +34,7 @@ from pydantic import Field, field_validator
 from corpusforge.result import StageResult, ledger
 from corpusforge.sample import dumps
 from corpusforge.stages._guard import flat, gold_keys, guard_keys
+from corpusforge.stages._index import BAND, Indexed, band
 from corpusforge.stages._policy import RESTRICTED
 from corpusforge.stages._prefer import Rule, parse_rule
 from corpusforge.stages._stage import SLICE, Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
@@ -43,9 +44,9 @@ from corpusforge.text.views import compare_text, prompt_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from corpusforge.stages._index import SignatureIndex
     from corpusforge.text.pairs import Sets
 
-_BAND: Final = "band_"
 _TEXT_COLUMNS: Final = ["kind", "messages", "chosen", "rejected", "verifier"]
 
 Positions = npt.NDArray[np.int64]
@@ -83,18 +84,19 @@ def dedupe(
     rows: pa.Table,
     config: DedupeConfig | None = None,
     *,
-    reference: pa.Table | None = None,
+    reference: pa.Table | SignatureIndex | None = None,
     refused: pa.Table | None = None,
     **options: Any,
 ) -> StageResult:
     """Drop exact and near duplicates; set `cluster`, and on rows for which others went `provenance`.
 
-    `reference` holds rows (of the same format) that are already there: they are never dropped and not part of the
-    result, and a new row that repeats one of them goes. So with `refused`, rows that were left out for their terms:
-    what repeats one of them is `restricted`. `options` are fields of DedupeConfig. Raises ConfigError.
+    `reference` holds rows (of the same format, or an index of them) that are already there: they are never dropped and
+    not part of the result, and a new row that repeats one of them goes. So with `refused`, rows that were left out for
+    their terms: what repeats one of them is `restricted`. `options` are fields of DedupeConfig. Raises ConfigError.
     """
+    given = {"reference": reference, "refused": refused}
     inputs = {
-        name: Held(table) for name, table in (("reference", reference), ("refused", refused)) if table is not None
+        name: Held(rows) if isinstance(rows, pa.Table) else rows for name, rows in given.items() if rows is not None
     }
     return in_memory(STAGE, rows, configure(DedupeConfig, config, options), inputs)
 
@@ -130,7 +132,7 @@ def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
             height,
             guard_keys(rows, shingles.numbers if config.numbers_matter else None, config.shingle),
         )
-        columns |= {_band(i): np.ascontiguousarray(hashed[:, i]) for i in range(bands)}
+        columns |= {band(i): np.ascontiguousarray(hashed[:, i]) for i in range(bands)}
     frame = pl.DataFrame(pl.from_arrow(rows.select(["kind", "language", "domain", "rating", "source", "extra"])))
     keys = (
         frame.with_columns(length=pl.lit(pl.Series(shingles.units)))
@@ -144,6 +146,21 @@ def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
     return pa.table({**columns, **{name: own[name] for name in own.column_names}})
 
 
+def index_parts(rows: pa.Table, config: DedupeConfig) -> tuple[pa.Table, Any, dict[str, Any], Sets]:
+    """What an index of rows is made of: facts, bands (bands, rows), values to look up by (0: none), shingle sets."""
+    from corpusforge.text.pairs import sets
+    from corpusforge.text.shingles import byte_keys, shingle
+
+    summary = _summarise(rows, config, {})
+    names = [name for name in summary.column_names if name.startswith(BAND)]
+    none = np.uint64(0)
+    read = summary["units"].to_numpy() > 0
+    bands = np.stack([np.where(read, summary[name].to_numpy(), none) for name in names])
+    content = np.where(summary["comparable"].to_numpy(), byte_keys(flat(summary["content_id"])), none)
+    lookups = {"content": content, "prompt": summary["prompt"].to_numpy()}
+    return summary.drop_columns(names), bands, lookups, sets(shingle(compare_text(rows), config.shingle))
+
+
 def _rules(config: DedupeConfig) -> list[Rule]:
     return [parse_rule(rule) for rule in config.prefer]
 
@@ -155,10 +172,16 @@ def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetc
     for name in ("reference", "refused"):
         barred = summary.num_rows
         if inputs.get(name) is not None:
-            behind.append((barred, inputs[name]))
-            summary = pa.concat_tables([summary, *(_summarise(part, config, inputs) for part in inputs[name].tables())])
+            known = Indexed.of(inputs[name], summary.slice(0, count), config) or inputs[name]
+            behind.append((barred, known))
+            parts = (
+                [_summarise(part, config, inputs) for part in known.tables()]
+                if known is inputs[name]
+                else [known.summary]
+            )
+            summary = pa.concat_tables([summary, *(_without_keys(part) for part in parts)])
     barred = barred if inputs.get("refused") is not None else summary.num_rows
-    facts = pl.DataFrame(pl.from_arrow(summary.drop_columns([n for n in summary.column_names if n.startswith(_BAND)])))
+    facts = pl.DataFrame(pl.from_arrow(summary.drop_columns([n for n in summary.column_names if n.startswith(BAND)])))
     order = _order(facts, count, config)
     leader = _leaders(facts, order)
     near, similarity = np.full(len(facts), -1, np.int64), np.ones(len(facts))
@@ -216,6 +239,14 @@ def _leaders(facts: pl.DataFrame, order: Positions) -> Positions:
     return out
 
 
+def _without_keys(summary: pa.Table) -> pa.Table:
+    """The summary of rows that are there already: among them, none is preferred."""
+    for at, field in enumerate(summary.schema):
+        if field.name.startswith("key"):
+            summary = summary.set_column(at, field, pa.nulls(summary.num_rows, field.type))
+    return summary
+
+
 def _near(
     compared: Positions,
     units: npt.NDArray[np.int32],
@@ -228,7 +259,7 @@ def _near(
     from corpusforge.text.minhash import candidate_probability, parameters
 
     width, height = parameters(config.threshold, config.num_perm, config.recall)
-    bands = (flat(summary[_band(i)]).to_numpy() for i in range(width))
+    bands = (flat(summary[band(i)]).to_numpy() for i in range(width))
     met = meetings(compared, bands, np.maximum(units - config.shingle + 1, 1))
     protected = np.arange(summary.num_rows) >= (behind[1][0] if len(behind) > 1 else summary.num_rows)
     own = behind[0][1]
@@ -251,12 +282,11 @@ def _sets_of(
     ends = [start for start, _ in behind[1:]] + [int(positions[-1]) + 1 if len(positions) else 0]
     for (start, rows), end in zip(behind, ends, strict=True):
         wanted = positions[(positions >= start) & (positions < end)]
+        if isinstance(rows, Indexed):
+            yield wanted, rows.sets(wanted - start)
+            continue
         for own, part in rows.map(of, wanted - start, _TEXT_COLUMNS):
             yield own + start, part
-
-
-def _band(number: int) -> str:
-    return f"{_BAND}{number:03d}"
 
 
 def _clusters(facts: pl.DataFrame, partner: Positions, leader: Positions) -> pa.Array:

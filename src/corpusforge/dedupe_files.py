@@ -1,0 +1,249 @@
+"""`corpusforge dedupe NEW --against OLD`: duplicates of plain files, without a project.
+
+    $ corpusforge dedupe new.parquet --against old.parquet --out clean
+    new.parquet: 1,000,000 rows, 791,204 stay
+    reason           rows   where it stays
+    exact_duplicate  61,002 …
+
+Parquet with a text column is taken as it is, however large, and comes out with all its columns. Everything else that
+`ingest` reads (conversations, pairs, tasks; JSON Lines, CSV, …) becomes rows first, in memory, and comes out as rows.
+OLD, files or an index of them, is there already: its rows never go, and what repeats one of them does.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusforge.engine.local import workers_from_environment
+from corpusforge.errors import ConfigError, CorpusForgeError, StorageError
+from corpusforge.io import atomic, index, parquet
+from corpusforge.io.files import find_files
+from corpusforge.io.texts import Texts, id_column, is_plain
+from corpusforge.present import Block, Showable, Shown
+from corpusforge.stages._index import SignatureIndex, method_of
+from corpusforge.stages._index import check as check_index
+from corpusforge.stages._source import SourceConfig
+from corpusforge.stages._stage import configure
+from corpusforge.stages.dedupe import DedupeConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+FIGURES: Final = "metrics.json"
+OUT: Final = "deduped"
+
+
+@dataclass(frozen=True, repr=False)
+class Deduped(Showable):
+    """What stayed, what went, and where it is written."""
+
+    name: str
+    out: str
+    form: str
+    """`texts` (Parquet taken as it is) or `rows`."""
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    def shown(self) -> Shown:
+        """Reasons and counts, and what to look at next."""
+        found = self.metrics
+        rows = [(reason, number) for reason, number in found["reasons"].items()]
+        note = f"kept rows: {self.out}/kept; who went, for whom and how similar: {self.out}/dropped.parquet"
+        against = f" held against {found['against']:,} that are there already" if found.get("against") else ""
+        head = f"{self.name}: {found['in']:,} rows{against}: {found['kept']:,} stay, {found['dropped']:,} go"
+        return Shown(head, [Block("", ("reason", "rows"), rows, note)])
+
+
+@dataclass(frozen=True, repr=False)
+class Indexing(Showable):
+    """An index that was written."""
+
+    index: str
+    rows: int
+    method: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    def shown(self) -> Shown:
+        """Its size and method."""
+        rows = [(key, str(value)) for key, value in self.method.items()]
+        return Shown(f"{self.index}: an index of {self.rows:,} rows", [Block("", ("method", ""), rows)])
+
+
+def dedupe_files(
+    new: str | Path | Sequence[str | Path],
+    out: str | Path = OUT,
+    *,
+    against: str | Path | Sequence[str | Path] = (),
+    columns: tuple[str, str | None] = ("text", None),
+    config: DedupeConfig | None = None,
+    **options: Any,
+) -> Deduped:
+    """Write the rows of `new` that repeat neither another of them nor one of `against`, and the ledger of the others.
+
+    `against` names files, or one index; `columns` are those of the text and of the users' own ids (`id` where there is
+    one); `options` are fields of DedupeConfig. The folder `out` appears when all is written; one that is no earlier
+    result is not replaced. Raises ConfigError, SourceError, SchemaError, StorageError.
+    """
+    chosen = configure(DedupeConfig, config, options)
+    target = Path(out)
+    if target.exists() and not (target / FIGURES).is_file():
+        raise ConfigError(f"{target} is there and no result of dedupe", hint="name another folder: --out DIR")
+    files, old = _files(new), _files(against) if against else []
+    known = _index_of(old, chosen, "texts" if _plain(files, columns) else "rows")
+    with _told("dedupe"), atomic.folder(target) as place:
+        if _plain([*files, *([] if known else old)], columns):
+            form, metrics = "texts", _texts(files, [] if known else old, columns, chosen, known, place)
+        else:
+            form, metrics = "rows", _rows(files, [] if known else old, chosen, known, place)
+        atomic.write_json(place / FIGURES, metrics)
+    name = files[0].name if len(files) == 1 else f"{len(files)} files"
+    return Deduped(name, str(out), form, metrics)
+
+
+def index_files(
+    rows: str | Path | Sequence[str | Path],
+    folder: str | Path,
+    *,
+    columns: tuple[str, str | None] = ("text", None),
+    config: DedupeConfig | None = None,
+    **options: Any,
+) -> Indexing:
+    """Write an index of files (see `dedupe_files`), or of rows that a stage wrote.
+
+    Raises ConfigError, SourceError, StorageError.
+    """
+    from corpusforge.io import dedupe as plain
+
+    chosen = configure(DedupeConfig, config, options)
+    if chosen.exact_only:
+        raise ConfigError("exact_only: an index is of bands and sets", hint="leave exact_only out")
+    target, files = Path(folder), _files(rows)
+    if target.exists() and not index.is_index(target):
+        raise ConfigError(f"{target} is there and no index", hint="name another folder")
+    with _told("index"):
+        if _plain(files, columns):
+            with _scratch(target) as scratch:
+                work = plain.Work([_corpus(files, columns)], chosen, scratch, workers_from_environment())
+                count = plain.write_index(work, target)
+            view = "texts"
+        else:
+            from corpusforge.stages.dedupe import index_parts
+
+            view, table = "rows", _read(files)
+            facts, bands, lookups, sets = index_parts(table, chosen)
+            index.write(target, method_of(chosen, view), facts, bands, lookups, [sets])
+            count = table.num_rows
+    return Indexing(str(folder), count, method_of(chosen, view))
+
+
+def _texts(
+    files: list[Path],
+    old: list[Path],
+    columns: tuple[str, str | None],
+    config: DedupeConfig,
+    known: SignatureIndex | None,
+    place: Path,
+) -> dict[str, Any]:
+    from corpusforge.io import dedupe as plain
+
+    if config.prefer != DedupeConfig().prefer:
+        raise ConfigError(
+            "prefer: plain texts have no fields to prefer by", hint="longer texts stay, then earlier rows"
+        )
+    corpora = [_corpus(part, columns) for part in (files, old) if part]
+    scratch = place / "scratch"
+    scratch.mkdir()
+    work = plain.Work(corpora, config, scratch, workers_from_environment(), known)
+    metrics = plain.run(work, place)
+    shutil.rmtree(scratch)
+    return metrics
+
+
+def _rows(
+    files: list[Path], old: list[Path], config: DedupeConfig, known: SignatureIndex | None, place: Path
+) -> dict[str, Any]:
+    from corpusforge.io.ingest import read_with_ledger
+    from corpusforge.stages.dedupe import dedupe
+
+    read = read_with_ledger([str(file) for file in files], root=Path())
+    there = _read(old) if old else None
+    result = dedupe(read.kept, config, reference=known or there)
+    (place / "kept").mkdir()
+    parquet.write(result.kept, place / "kept" / parquet.part_name(0))
+    ledger = pa.concat_tables([read.dropped, result.dropped])
+    pq.write_table(ledger, place / "dropped.parquet", compression="zstd")
+    reasons = dict(sorted({**read.reasons(), **result.reasons()}.items()))
+    records = read.dropped.num_rows
+    counted = {"in": read.kept.num_rows + records, "kept": result.kept.num_rows, "dropped": ledger.num_rows}
+    size = known.rows if known else there.num_rows if there is not None else 0
+    return {**counted, "reasons": reasons, "against": size, **result.metrics}
+
+
+def _read(files: list[Path]) -> pa.Table:
+    from corpusforge.io.ingest import read
+
+    return read([str(file) for file in files], root=Path())
+
+
+def _corpus(files: list[Path], columns: tuple[str, str | None]) -> Texts:
+    return Texts(files, columns[0], id_column(files[0], columns[1]))
+
+
+def _files(paths: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files that paths mean; an index stands for itself."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    if any(index.is_index(Path(path)) for path in given):
+        return [Path(path) for path in given]
+    source = SourceConfig(name="files", path=[str(path) for path in given])
+    return [Path(str(found.path)) for found in find_files(source, Path())]
+
+
+def _index_of(old: list[Path], config: DedupeConfig, view: str) -> SignatureIndex | None:
+    """The index that `old` is, if it is one. Raises ConfigError where it is of another method, or one of several."""
+    if not any(index.is_index(path) for path in old):
+        return None
+    if len(old) > 1:
+        raise ConfigError("an index is held against by itself, not beside files", hint="make one index of all")
+    known = index.read(old[0])
+    check_index(known, config, view, old[0].name)
+    return known
+
+
+def _plain(files: list[Path], columns: tuple[str, str | None]) -> bool:
+    return all(is_plain(file, columns[0]) for file in files)
+
+
+@contextmanager
+def _scratch(target: Path) -> Iterator[Path]:
+    """A folder beside `target` that is gone at the end of the block."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as place:
+        yield Path(place)
+
+
+@contextmanager
+def _told(doing: str) -> Iterator[None]:
+    """Say what a disk refuses, by whatever name a library has for it."""
+    try:
+        yield
+    except CorpusForgeError:
+        raise
+    except Exception as error:
+        told = StorageError.of(error, doing)
+        if told is None:
+            raise
+        raise told from None
