@@ -145,7 +145,7 @@ def index_files(
 
             view, table = "rows", _read(files)
             facts, bands, lookups, sets = index_parts(table, chosen)
-            index.write(target, method_of(chosen, view), facts, bands, lookups, [sets])
+            index.write(target, method_of(chosen, view), facts, bands, lookups, sets)
             count = table.num_rows
     return Indexing(str(folder), count, method_of(chosen, view))
 

@@ -12,14 +12,16 @@ import random
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.cases._case import CaseError
 from tests.cases._words import word
-from tests.cases._world import World
+from tests.cases._world import VERBS, World
 
+import corpusforge
 from corpusforge.io.readers import blocks
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Way:
     inputs: dict[str, bytes | dict[str, bytes]] = field(default_factory=dict)  # a folder of files instead of a file
     environment: dict[str, str] | None = None  # run in a process of its own, with this in its environment
     block: int = blocks.SIZE  # bytes that the reader takes at once
+    cancelled: float | None = None  # cancel a call so far into it, before the one that is looked at
 
 
 @word
@@ -111,6 +114,8 @@ def _ways(world: World, phrase: str) -> list[Way]:
     if used:
         _ = World(world.case, _made(world.folder / "warmup"), world.settings, used[1]).ids
         return [Way("a used object")]
+    if phrase == "after a cancelled call":
+        return [Way(f"a call cancelled {share:.0%} of the way", cancelled=share) for share in (0.25, 0.5, 0.75)]
     rearranged = {"file reversed": _reversed, "row order": _shuffled, "file split": _split}.get(phrase)
     if rearranged is None:
         raise CaseError(f"the runner does not know how to vary {phrase!r}")
@@ -160,7 +165,41 @@ def _again(world: World, way: Way, place: str) -> World:
         else:
             target.write_bytes(data)
     again.block = way.block
+    if way.cancelled is not None:
+        _cancel(again, way.cancelled)
     return again
+
+
+def _cancel(world: World, share: float) -> None:
+    """Interrupt a run of the stages, as Ctrl-C does, so far into the calls of functions that it makes."""
+    read = world.read
+    stages = [verb for stage in world.case.stages for verb in VERBS.get(stage, ())]
+    if not stages:
+        raise CaseError("the case has no stage whose call could be cancelled")
+    whole = _calls(lambda: world._run(stages[0], read.kept), None)
+    with suppress(KeyboardInterrupt):
+        _calls(lambda: world._run(stages[0], read.kept), max(1, int(whole * share)))
+        raise CaseError("the call ended before it was cancelled")
+
+
+def _calls(run: Callable[[], Any], last: int | None) -> int:
+    """Run, and count the calls of functions of the project's own; at the one numbered `last`, interrupt."""
+    count, ours = 0, str(Path(corpusforge.__file__).parent)
+
+    def counted(frame: Any, event: str, _argument: Any) -> None:
+        nonlocal count
+        if event == "call" and frame.f_code.co_filename.startswith(ours):
+            count += 1
+            if count == last:
+                raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return count
 
 
 def _apart(world: World, way: Way, compare: str, place: str, repeat: int = 1) -> dict[str, Any]:

@@ -189,6 +189,8 @@ EXAMPLES: dict[str, list[Example]] = {
                 {"vary": ["block size tiny"], "compare": "rows"}),
         Example(CHAT, {"vary": ["file split", "fresh object"], "compare": "kept ids"},
                 {"vary": ["phase of the moon"], "compare": "kept ids"}),
+        Example(TWINS, {"vary": ["after a cancelled call"], "compare": "kept ids"},
+                {"vary": ["after a cancelled trip"], "compare": "kept ids"}, stage="dedup"),
         Example(CHAT, {"vary": ["PYTHONHASHSEED 1"], "compare": "bytes"},
                 spoil=lambda patch: patch.setattr("tests.cases._words_vary._apart", lambda *_: {"outcome": []}),
                 stage="shard"),
@@ -351,7 +353,7 @@ def test_stages_are_parted_by_commas_outside_brackets(told: str, stages: tuple[s
 
 def test_a_stage_of_a_folder_of_cases_is_counted_in_the_summary(tmp_path: Path) -> None:
     """Expected failures go by stage; whoever has a stage whose depth is here must hold."""
-    for number, (stage, n) in enumerate([("ingest", 3), ("ingest, shard", 9), ("dedup", 9), ("dedup", 3)]):
+    for number, (stage, n) in enumerate([("ingest", 3), ("ingest, shard", 9), ("pii", 9), ("pii", 3)]):
         assertion = {"assert": "kept_count", "n": n}
         write_case(tmp_path, Example(CHAT, {}, stage=stage), assertion, id=f"M0{number}")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/cases/test_cases.py", "-q"]
@@ -360,6 +362,6 @@ def test_a_stage_of_a_folder_of_cases_is_counted_in_the_summary(tmp_path: Path) 
     )
     assert done.returncode == 1
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    for line in ("dedup 1 xfailed, 1 xpassed", "ingest 1 passed, 1 failed", "shard 1 failed"):
+    for line in ("pii 1 xfailed, 1 xpassed", "ingest 1 passed, 1 failed", "shard 1 failed"):
         assert line in lines
     assert "1 failed, 1 passed, 1 xfailed, 1 xpassed" in done.stdout

@@ -127,9 +127,10 @@ def test_a_wrong_rule_says_what_would_be_right(rule: str, says: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "   ", "?!", "🙂", None])
 def test_rows_that_say_nothing_are_left_to_filter(text: str | None) -> None:
-    """Empty and punctuation-only rows are never duplicates of each other; they are counted."""
+    """Empty and punctuation-only rows are never duplicates of each other; they are noted and counted."""
     result = dedupe(table([row(1, text), row(2, text)]))  # type: ignore[arg-type]
-    assert (result.kept.num_rows, result.metrics["without_text"]) == (2, 2)
+    assert (result.kept.num_rows, result.metrics["empty"]) == (2, 2)
+    assert notes(result) == [("test#1", "empty", {}), ("test#2", "empty", {})]
 
 
 def test_short_texts_are_compared_as_a_whole() -> None:

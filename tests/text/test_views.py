@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpusforge.sample import MESSAGE_FIELDS, SCHEMA
-from corpusforge.text.views import answer_text, prompt_text, row_text
+from corpusforge.text.views import answer_text, compare_text, prompt_text, row_text
 
 
 def turn(role: str, content: str | None, **fields: str) -> dict[str, Any]:
@@ -56,6 +56,16 @@ def test_prompt_is_what_is_asked() -> None:
 def test_answer_is_assistant_chosen_or_gold() -> None:
     """A task answers with its gold, or with its whole spec where there is no answer field."""
     assert answer_text(ROWS).to_pylist() == ['[{"a":1}]\nthink\nbye', "good", "4", '{"tests":["f()"]}', ""]
+
+
+def test_what_is_compared_has_sections_and_no_ids_of_calls() -> None:
+    """A trace's steps stand apart from what tools gave, a pair's answers from their prompt; an argument `id` stays."""
+    sections = [text.split("\x1e") for text in compare_text(ROWS).to_pylist()]
+    assert sections == [["hi\n42", '[{"a":1}]\nthink\nbye'], ["q\na\nr", "good", "bad"], ["2+2"], ["f"], [""]]
+    calls = '[{"id":"call_7","type":"function","function":{"name":"f","arguments":{"id":"x"}}},{"id":8,"a":1}]'
+    row = {"kind": "sft", "messages": [turn("assistant", None, tool_calls=calls)]}
+    text = compare_text(pa.Table.from_pylist([row], schema=SCHEMA))[0].as_py()
+    assert text == '[{"type":"function","function":{"name":"f","arguments":{"id":"x"}}},{"id":8,"a":1}]'
 
 
 def test_empty_table_and_chunks_give_one_string_array() -> None:

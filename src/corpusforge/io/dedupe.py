@@ -145,7 +145,7 @@ def decide(work: Work, sketches: list[Sketches], related: Positions) -> Verdict:
         np.where(protected, -1, np.where(exact, leader, near_to[first])),
         np.where(exact, 1.0, similarity[first]),
         exact,
-        figures | {"without_text": int((units[:count] == 0).sum())},
+        figures | {"empty": int((units[:count] == 0).sum())},
     )
 
 

@@ -10,10 +10,11 @@ A~B~C with A and C apart, A and C stay.
     forum#2  "The ferry leaves the north pier at seven; …"    human
     -> web#9 dropped, near_duplicate, {"kept": "forum#2", "method": "minhash", "similarity": 1.0}
 
-What is compared: a conversation without its system prompts, a task's prompt, a pair's prompt and both answers. What
-must be equal besides (kind, tools, gold, numbers, …) is in `_guard.py`. Rows without a word and without an image are
-left to `filter`. Same prompt, different gold: both tasks stay and are reported. The kept row takes on the licences and
-restrictions of the rows that go for it (`_twins.py`); what repeats a row that `ingest` refused for its terms goes too.
+What is compared (`compare_text`): a conversation without its system prompts, a trace's steps apart from what its tools
+gave, a task's prompt, a pair's prompt and both answers. What must be equal besides (kind, tools, gold, numbers, …) is
+in `_guard.py`. Rows without a word and without an image are noted (`empty`) and left to `filter`. Same prompt,
+different gold: both tasks stay and are reported. The kept row takes on the licences and restrictions of the rows that
+go for it (`_twins.py`); what repeats a row that `ingest` refused for its terms goes too.
 
 `cluster` groups what must not be parted between training and held-out: rows with the same prompt, and rows removed
 with those that they were removed for. Its name is the smallest content id among them, removed rows included.
@@ -35,9 +36,10 @@ from corpusforge.result import StageResult, ledger
 from corpusforge.sample import dumps
 from corpusforge.stages._guard import flat, gold_keys, guard_keys
 from corpusforge.stages._index import BAND, Indexed, band
+from corpusforge.stages._pieces import pieces
 from corpusforge.stages._policy import RESTRICTED
 from corpusforge.stages._prefer import Rule, parse_rule
-from corpusforge.stages._stage import SLICE, Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
+from corpusforge.stages._stage import Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
 from corpusforge.stages._twins import SHOWN, TAKEN, take_on, taken_on, terms
 from corpusforge.text.views import compare_text, prompt_text
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from corpusforge.stages._index import SignatureIndex
     from corpusforge.text.pairs import Sets
 
+_NOTES: Final = (("conflicting_gold", "conflict"), ("stricter_twin", "note"), ("empty", "empty"))  # and their columns
 _TEXT_COLUMNS: Final = ["kind", "messages", "chosen", "rejected", "verifier"]
 
 Positions = npt.NDArray[np.int64]
@@ -102,8 +105,7 @@ def dedupe(
 
 
 def _summarise(rows: pa.Table, config: DedupeConfig, _inputs: Inputs) -> pa.Table:
-    slices = [_summary(rows.slice(at, SLICE), config) for at in range(0, max(rows.num_rows, 1), SLICE)]
-    return pa.concat_tables(slices)
+    return pa.concat_tables([_summary(piece, config) for piece in pieces(rows, _TEXT_COLUMNS)])
 
 
 def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
@@ -146,7 +148,7 @@ def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
     return pa.table({**columns, **{name: own[name] for name in own.column_names}})
 
 
-def index_parts(rows: pa.Table, config: DedupeConfig) -> tuple[pa.Table, Any, dict[str, Any], Sets]:
+def index_parts(rows: pa.Table, config: DedupeConfig) -> tuple[pa.Table, Any, dict[str, Any], list[Sets]]:
     """What an index of rows is made of: facts, bands (bands, rows), values to look up by (0: none), shingle sets."""
     from corpusforge.text.pairs import sets
     from corpusforge.text.shingles import byte_keys, shingle
@@ -158,7 +160,8 @@ def index_parts(rows: pa.Table, config: DedupeConfig) -> tuple[pa.Table, Any, di
     bands = np.stack([np.where(read, summary[name].to_numpy(), none) for name in names])
     content = np.where(summary["comparable"].to_numpy(), byte_keys(flat(summary["content_id"])), none)
     lookups = {"content": content, "prompt": summary["prompt"].to_numpy()}
-    return summary.drop_columns(names), bands, lookups, sets(shingle(compare_text(rows), config.shingle))
+    every = [sets(shingle(compare_text(piece), config.shingle)) for piece in pieces(rows, _TEXT_COLUMNS)]
+    return summary.drop_columns(names), bands, lookups, every
 
 
 def _rules(config: DedupeConfig) -> list[Rule]:
@@ -207,12 +210,12 @@ def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetc
             "cluster": cluster[:count].cast(pa.string()),
             "conflict": pa.array([conflict.get(i) for i in range(count)], pa.string()),
             "refused": _refused(facts, partner[:count], barred),
+            "empty": pa.array(["{}"] * count, mask=facts["comparable"].to_numpy()[:count]),
             **{name: whole[name].to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string()) for name in TAKEN},
         }
     )
     figures |= {
         "clusters": len(pc.unique(verdicts["cluster"])),
-        "without_text": int((~facts["comparable"].to_numpy()[:count]).sum()),
         "similarity": _histogram(similarity[:count][gone]),
     }
     return Decision(verdicts, figures)
@@ -276,8 +279,12 @@ def _sets_of(
     from corpusforge.text.pairs import sets
     from corpusforge.text.shingles import shingle
 
-    def of(own: Positions, rows: pa.Table) -> tuple[Positions, Sets]:
-        return own, sets(shingle(compare_text(rows), config.shingle))
+    def of(own: Positions, rows: pa.Table) -> list[tuple[Positions, Sets]]:
+        found, at = [], 0
+        for piece in pieces(rows, _TEXT_COLUMNS):
+            found.append((own[at : at + len(piece)], sets(shingle(compare_text(piece), config.shingle))))
+            at += len(piece)
+        return found
 
     ends = [start for start, _ in behind[1:]] + [int(positions[-1]) + 1 if len(positions) else 0]
     for (start, rows), end in zip(behind, ends, strict=True):
@@ -285,8 +292,8 @@ def _sets_of(
         if isinstance(rows, Indexed):
             yield wanted, rows.sets(wanted - start)
             continue
-        for own, part in rows.map(of, wanted - start, _TEXT_COLUMNS):
-            yield own + start, part
+        for found in rows.map(of, wanted - start, _TEXT_COLUMNS):
+            yield from ((own + start, part) for own, part in found)
 
 
 def _clusters(facts: pl.DataFrame, partner: Positions, leader: Positions) -> pa.Array:
@@ -347,10 +354,10 @@ def _apply(rows: pa.Table, verdicts: pa.Table, _config: DedupeConfig, _inputs: I
         details.append(line)
     rows = rows.set_column(rows.schema.get_field_index("cluster"), "cluster", verdicts["cluster"])
     notes = []
-    for reason, column in (("conflicting_gold", "conflict"), ("stricter_twin", "note")):
+    for reason, column in _NOTES:
         found = dict(_noted(verdicts[column]))
         notes.append(ledger(rows, list(found), "dedupe", [reason] * len(found), list(found.values())))
-    metrics = {note: table.num_rows for note, table in zip(("conflicting_gold", "stricter_twin"), notes, strict=True)}
+    metrics = {reason: table.num_rows for (reason, _), table in zip(_NOTES, notes, strict=True)}
     kept = take_on(rows, verdicts).filter(pa.array(~gone))
     return StageResult("dedupe", kept, ledger(rows, at, "dedupe", reasons, details), pa.concat_tables(notes), metrics)
 

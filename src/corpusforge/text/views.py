@@ -9,6 +9,16 @@ text is built of lines: per message its reasoning, content and tool-call JSON, e
     task         messages                            gold answer (`answer` in the verifier's spec, else the spec)
     rated        all turns but system, assistant     assistant turns, chosen
 
+`compare_text`, by which rows are duplicates, is in sections parted by U+001E; the sections behind the first must be
+similar by themselves as well (see shingles.py):
+
+    kind                        first section                                    behind it
+    sft, rated                  all turns but system
+    the same, with tool turns   user turns, 256 characters of each tool result   assistant turns
+    task                        the prompt
+    the same, with tool turns   tool results                                     all other turns
+    preference                  the prompt                                       chosen; rejected
+
 A column never holds null: a row without such a text gives "".
 """
 
@@ -21,7 +31,12 @@ import pyarrow as pa
 
 from corpusforge.text.normalise import SECTION
 
+RESULT_HEAD: Final = 256  # characters of a tool result that are compared, where it is part of a trace
+
 _COLUMNS: Final = ("kind", "messages", "chosen", "rejected", "verifier")
+# The id of a call is drawn anew in each run; the form is that of shapes/calls.py, so no argument looks like it.
+_CALL_ID: Final = r'\{"id":(?:"[^"\\]*"|-?\d+),"type":"function","function":\{'
+_NO_CALL_ID: Final = '{"type":"function","function":{'
 
 
 def row_text(rows: pa.Table, *, system: bool = False, answers: bool = True) -> pa.Array:
@@ -50,13 +65,48 @@ def answer_text(rows: pa.Table) -> pa.Array:
 
 
 def compare_text(rows: pa.Table) -> pa.Array:
-    """Give the text by which rows are compared for duplicates, as `string`: `row_text` without system prompts.
+    """Give the text by which rows are compared for duplicates, as `string`, without system prompts and ids of calls.
 
-    A preference row's prompt, chosen and rejected answers are parted by U+001E, so that swapped answers differ.
+    It depends on the row alone. In a trace what was asked, what was done and what tools gave back are told apart: two
+    tasks over one repository share their file dumps, two runs of one task their steps.
     """
-    parts = [_turns("messages", ~_role_is("system")), _turns("chosen"), _turns("rejected")]
-    apart = pl.concat_str([part.fill_null("") for part in parts], separator=SECTION)
-    return _evaluate(rows, pl.when(pl.col("kind") == "preference").then(apart).otherwise(_lines(*parts)))
+    frame = _frame(rows)
+    traces = pl.col("messages").list.eval(_role_is("tool")).list.any().fill_null(value=False)
+    pairs = pl.col("kind") == "preference"
+    any_pair, any_trace = frame.select(pairs.any(), traces.any().alias("traces")).row(0)
+    text = _asked_and_done()
+    if any_trace:  # else all of it would be made for nothing
+        text = (
+            pl.when(traces & (pl.col("kind") == "task"))
+            .then(_given_and_asked())
+            .otherwise(pl.when(traces).then(_trace()).otherwise(text))
+        )
+    if any_pair:
+        text = pl.when(pairs).then(_pair()).otherwise(text)
+    return _text(frame, text)
+
+
+def _asked_and_done() -> pl.Expr:
+    """All turns but system."""
+    return _lines(_compared("messages", ~_role_is("system")), _compared("chosen"), _compared("rejected"))
+
+
+def _trace() -> pl.Expr:
+    """What was asked and how each tool's answer begins; apart from it, what was done."""
+    asked = _compared("messages", ~_role_is("system") & ~_role_is("assistant"))
+    done = _compared("messages", _role_is("assistant"))
+    return _sections(asked, _lines(done, _compared("chosen"), _compared("rejected")))
+
+
+def _given_and_asked() -> pl.Expr:
+    """What tools gave, whole, because the answer of a task may hang on it; apart from it, all that was asked."""
+    asked = _compared("messages", ~_role_is("system") & ~_role_is("tool"))
+    return _sections(_turns("messages", _role_is("tool")), asked)
+
+
+def _pair() -> pl.Expr:
+    """The prompt, the chosen and the rejected answer, so that swapped answers differ."""
+    return _sections(_compared("messages", ~_role_is("system")), _compared("chosen"), _compared("rejected"))
 
 
 def _prompt(system: bool) -> pl.Expr:
@@ -71,12 +121,27 @@ def _role_is(role: str) -> pl.Expr:
     return pl.element().struct.field("role").eq_missing(role)
 
 
-def _turns(column: str, which: pl.Expr | None = None) -> pl.Expr:
-    """Join the turns of a message column that `which` (over one message) lets through; null where the column is."""
-    fields = [_no_empty(pl.element().struct.field(name)) for name in ("reasoning", "content", "tool_calls")]
+def _turns(column: str, which: pl.Expr | None = None, *, compared: bool = False) -> pl.Expr:
+    """Join the turns of a message column that `which` (over one message) lets through; null where the column is.
+
+    `compared` takes the head of what tools gave, and calls without their ids.
+    """
+    reasoning, content, calls = (pl.element().struct.field(name) for name in ("reasoning", "content", "tool_calls"))
+    if compared:
+        content = pl.when(_role_is("tool")).then(content.str.strip_chars().str.head(RESULT_HEAD)).otherwise(content)
+        calls = calls.str.replace_all(_CALL_ID, _NO_CALL_ID)
+    fields = [_no_empty(field) for field in (reasoning, content, calls)]
     text = pl.concat_str(fields, separator="\n", ignore_nulls=True)
     turns = text if which is None else text.filter(which)
     return pl.col(column).list.eval(turns.filter(turns != "")).list.join("\n")
+
+
+def _compared(column: str, which: pl.Expr | None = None) -> pl.Expr:
+    return _turns(column, which, compared=True)
+
+
+def _sections(*parts: pl.Expr) -> pl.Expr:
+    return pl.concat_str([part.fill_null("") for part in parts], separator=SECTION)
 
 
 def _no_empty(text: pl.Expr) -> pl.Expr:
@@ -89,7 +154,14 @@ def _lines(*texts: pl.Expr) -> pl.Expr:
 
 def _evaluate(rows: pa.Table, expression: pl.Expr) -> pa.Array:
     """Evaluate over the rows' text columns, one contiguous `string` array, nulls as ""."""
-    frame = pl.DataFrame(pl.from_arrow(rows.select(_COLUMNS)))
+    return _text(_frame(rows), expression)
+
+
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(rows.select(_COLUMNS)))
+
+
+def _text(frame: pl.DataFrame, expression: pl.Expr) -> pa.Array:
     text = frame.select(expression.fill_null("").alias("text")).to_arrow(compat_level=pl.CompatLevel.oldest())["text"]
     chunks = text.cast(pa.string()).chunks
     return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
