@@ -8,6 +8,7 @@ VENV   := .venv
 PIP     = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt -e
 PINS   := pyproject.toml constraints.txt
 LONG   := benchmarks/learning.py benchmarks/gate_models.py
+PARTS  := benchmarks/_% benchmarks/dedupe_check.py
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
@@ -55,7 +56,7 @@ docs: $(VENV)/.all  ## write the generated pages
 	python scripts/write_docs.py
 
 bench: $(VENV)/.all  ## run the quick benchmarks at their small default size
-	@for file in $(filter-out $(LONG), $(wildcard benchmarks/*.py)); do echo "== $$file"; python $$file || exit 1; done
+	@for file in $(filter-out $(LONG) $(PARTS), $(wildcard benchmarks/*.py)); do echo "== $$file"; python $$file || exit 1; done
 
 bench-learning: $(VENV)/.all  ## what SFT, DPO, GRPO and curation gain, over three seeds; ARGS="--seeds 8" for more
 	python benchmarks/learning.py $(ARGS)

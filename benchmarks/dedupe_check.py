@@ -90,7 +90,7 @@ def _compare(place: Path, left: list[int], right: list[int]) -> list[float]:
     return found
 
 
-def spread(work: Callable[..., list[Any]], workers: int, *columns: Iterable[list[Any]]) -> list[Any]:
+def spread(work: Callable[..., list[Any]], workers: int, *columns: Iterable[Any]) -> list[Any]:
     """Call `work` on chunks in several processes, one after the other where there is one worker; results in order."""
     if workers < 2:
         return [one for found in map(work, *columns) for one in found]
