@@ -163,7 +163,8 @@ def compare(chosen: argparse.Namespace, peers: list[str]) -> bool:
             )
         lines.append(replace(line, quality=judge(*corpus(chosen, line.rows), out, THRESHOLD, chosen.workers)))
     print(table(lines))
-    print("No peer compares its candidates: see the top of this script.")
+    print("No peer compares its candidates. In rensa and datasketch a row goes when an earlier row is a candidate,")
+    print("in datatrove all go but one of the rows that candidates link.")
     return not faults
 
 
