@@ -14,7 +14,7 @@ and rows per band that ours has, so a pair at the threshold becomes a candidate 
 0.8), and all compare five words in a row, lower-cased; words are runs of letters and digits, for datatrove those of its
 English tokenizer. Ours then compares each candidate exactly. The peers do not: in rensa and datasketch a row goes when
 an earlier row is a candidate, in datatrove all but one row of each group linked by candidates. How each is called is in
-`benchmarks/_peers/`; datatrove and ours have `--workers` processes, the others as many threads as they take.
+`benchmarks/_peers/`; datatrove and ours have `--workers` workers, the others as many threads as they take.
 
 The corpus is made of GSM8K and GPTeacher with three in ten rows copied and edited; it stays in `--work` and is made
 once per size. `precision` is the share of removed rows that have a kept row at the threshold or above, exactly.
