@@ -105,9 +105,11 @@ def decide_batch(
 
 def _renumbered(members: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """The same buckets numbered without gaps."""
-    used, number = np.unique(members, return_inverse=True)
-    first = int(len(used) > 0 and used[0] < 0)
-    return np.ascontiguousarray(number.reshape(members.shape).astype(np.int32) - first)
+    used = np.zeros(int(members.max(initial=-1)) + 2, np.int32)
+    used[members + 1] = 1
+    used[0] = 0
+    number = np.cumsum(used, dtype=np.int32) - 1
+    return np.where(members >= 0, number[members + 1], np.int32(-1))
 
 
 def near(

@@ -41,9 +41,8 @@ class Sets:
 
     def take(self, places: Positions) -> Sets:
         """The sets at `places`, in that order."""
-        sizes = np.diff(self.starts)[places]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return Sets(self.values[np.repeat(self.starts[places] - starts[:-1], sizes) + np.arange(starts[-1])], starts)
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[places])]).astype(np.int64)
+        return Sets(np.asarray(_take(self.values, self.starts, np.asarray(places, np.int64), starts)), starts)
 
 
 def sets(shingles: Shingles) -> Sets:
@@ -122,6 +121,14 @@ def _fill(table: Hashes, number: np.uint64, values: Hashes, begin: int, end: int
             values[to] = value
             to += 1
     return to
+
+
+@jit(nb.uint64[::1](_U64, _I64, _I64, _I64))
+def _take(values: Hashes, starts: Positions, places: Positions, to: Positions) -> Hashes:
+    out = np.empty(to[-1], np.uint64)
+    for i in range(len(places)):
+        out[to[i] : to[i + 1]] = values[starts[places[i]] : starts[places[i] + 1]]
+    return out
 
 
 @jit(nb.int64[::1](nb.uint64[::1], _I64))
