@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PUBLIC = [
     "CorpusForgeError",
     "Project",
+    "SketchIndex",
+    "Sketcher",
     "StageResult",
     "__version__",
     "blend",

@@ -22,6 +22,14 @@ def test_the_snippets_of_coming_from_scripts_run_in_one_go(tmp_path: Path, monke
     assert (tmp_path / "shards" / "manifest.json").is_file()
 
 
+def test_the_snippets_of_exchange_with_datasketch_run_in_one_go() -> None:
+    page = (ROOT / "docs" / "stages" / "dedupe.md").read_text(encoding="utf-8")
+    section = page.partition("## Exchange with datasketch")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert len(blocks) == 2
+    exec(compile("".join(blocks), "dedupe.md", "exec"), {})
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the notebook machinery, not of ours
 def test_the_tutorial_runs_and_says_what_it_says(tmp_path: Path) -> None:

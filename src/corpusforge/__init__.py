@@ -19,6 +19,8 @@ from typing import Any, Final
 _PUBLIC: Final = {
     "CorpusForgeError": "corpusforge.errors",
     "Project": "corpusforge.project",
+    "SketchIndex": "corpusforge.text.sketches",
+    "Sketcher": "corpusforge.text.sketches",
     "StageResult": "corpusforge.result",
     "blend": "corpusforge.api",
     "check": "corpusforge.api",

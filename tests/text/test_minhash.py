@@ -9,24 +9,48 @@ from datasketch import MinHash
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpusforge.errors import ConfigError
 from corpusforge.text.minhash import band_hashes, candidate_probability, parameters, permutations, signatures
 from corpusforge.text.shingles import shingle
 
+BITS = {"affine32": 32, "affine64": 64, "legacy": 32}
 
+
+@pytest.mark.parametrize("scheme", BITS)
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=20), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
-def test_signatures_are_those_of_datasketch(rows: list[list[int]], seed: int) -> None:
-    """datasketch's affine32 scheme over the low 32 bits of our hashes is the oracle; an empty set is all maximum."""
+def test_signatures_are_those_of_datasketch(scheme: str, rows: list[list[int]], seed: int) -> None:
+    """datasketch is the oracle, over the bits of our hashes that the scheme takes; an empty set is all maximum."""
     hashes = np.array([h for row in rows for h in row], np.uint64)
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    for row, signature in zip(rows, signatures(hashes, starts, 16, seed), strict=True):
-        oracle = MinHash(16, seed=seed, hashfunc=lambda h: h & 0xFFFFFFFF)
+    for row, signature in zip(rows, signatures(hashes, starts, 16, seed, scheme), strict=True):
+        oracle = MinHash(16, seed=seed, hashfunc=lambda h: h & ((1 << BITS[scheme]) - 1), scheme=scheme)
         oracle.update_batch(row)
         assert np.array_equal(oracle.hashvalues, signature)
+        assert oracle.hashvalues.dtype == signature.dtype
 
 
-def test_permutations_are_those_of_datasketch() -> None:
+@pytest.mark.parametrize("num_perm", [1, 7, 8, 9, 31, 64, 105])
+def test_any_number_of_permutations_and_of_shingles(num_perm: int) -> None:
+    """Eight shingles a step, whole registers of permutations: the odd ends count as well."""
+    hashes = np.random.default_rng(1).integers(0, 2**64, 300, dtype=np.uint64)
+    starts = np.cumsum(np.arange(25)).astype(np.int64)
+    found = signatures(hashes, starts, num_perm, 3)
+    for row in range(24):
+        oracle = MinHash(num_perm, seed=3, hashfunc=lambda h: int(h) & 0xFFFFFFFF)
+        oracle.update_batch(hashes[starts[row] : starts[row + 1]])
+        assert np.array_equal(oracle.hashvalues, found[row])
+
+
+@pytest.mark.parametrize("scheme", BITS)
+def test_permutations_are_those_of_datasketch(scheme: str) -> None:
     """The same draws in the same order."""
-    assert np.array_equal(MinHash(128, seed=7).permutations, np.array(permutations(128, 7)))
+    assert np.array_equal(MinHash(128, seed=7, scheme=scheme).permutations, np.array(permutations(128, 7, scheme)))
+
+
+def test_a_scheme_that_datasketch_does_not_have_is_refused() -> None:
+    """Names what was asked for and what there is."""
+    with pytest.raises(ConfigError, match=r"scheme is 'affine33', expected one of 'affine32', 'affine64', 'legacy'"):
+        signatures(np.zeros(0, np.uint64), np.zeros(1, np.int64), 16, 1, "affine33")
 
 
 @given(st.floats(0.01, 1), st.integers(16, 512), st.floats(0.5, 0.999))

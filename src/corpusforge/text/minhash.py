@@ -1,29 +1,37 @@
-"""MinHash signatures and their bands, compatible with datasketch's `affine32` scheme.
+"""MinHash signatures and their bands, equal to datasketch's in each of its schemes.
 
 The minimum of a random permutation over a set is the same for two sets with probability equal to their Jaccard
 similarity (Broder 1997). `num_perm` such minima are a signature; bands of `rows` minima each make two rows meet in at
 least one of `bands` buckets with probability 1 - (1 - J^rows)^bands (Leskovec, Rajaraman, Ullman, Mining of Massive
 Datasets, ch. 3). Meeting makes a pair a candidate, nothing more.
 
-The permutations are those of `datasketch.MinHash(num_perm, seed=seed)` (h -> a*h + b mod 2^32 behind the MurmurHash3
-finaliser), so `signatures` equals `MinHash(…, hashfunc=identity).hashvalues` over the low 32 bits of the hashes.
+The permutations are those of `datasketch.MinHash(num_perm, seed=seed, scheme=scheme)`, so `signatures` equals the
+`hashvalues` of a MinHash that was updated with the same hashes:
+
+    affine32   h -> a*h + b mod 2^32 behind the MurmurHash3 finaliser, a odd; over the low 32 bits of the hashes
+    affine64   the same in 64 bits, over whole hashes: for sets of some 100 million shingles
+    legacy     datasketch before 2.0: (a*h + b mod 2^64) mod 2^61 - 1, its low 32 bits; over the low 32 bits
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from corpusforge.errors import ConfigError
 from corpusforge.text.kernels import T, jit
+from corpusforge.text.shingles import _mix
 
 if TYPE_CHECKING:
     from corpusforge.text.shingles import Hashes
 
 _MAX_ROWS: Final = 16  # more minima in a band make no bucket purer in practice
+_MERSENNE: Final = np.uint64((1 << 61) - 1)
+_LOW: Final = np.uint64(0xFFFFFFFF)
 _STEP: Final = np.uint64(0x9E3779B97F4A7C15)
 _U64: Final = T.Array(nb.uint64, 1, "C", readonly=True)
 _I64: Final = T.Array(nb.int64, 1, "C", readonly=True)
@@ -31,6 +39,8 @@ _U32: Final = T.Array(nb.uint32, 1, "C", readonly=True)
 _U32_2D: Final = T.Array(nb.uint32, 2, "C", readonly=True)
 
 Signature = npt.NDArray[np.uint32]
+Minima = npt.NDArray[Any]  # of uint32 or uint64, as the scheme has it
+SCHEMES: Final[dict[str, Any]] = {"affine32": np.uint32, "affine64": np.uint64, "legacy": np.uint64}
 
 
 def parameters(threshold: float, num_perm: int, recall: float) -> tuple[int, int]:
@@ -58,17 +68,44 @@ def candidate_probability(similarity: float, bands: int, rows: int) -> float:
     return 1 - (1 - similarity**rows) ** bands
 
 
-def permutations(num_perm: int, seed: int) -> tuple[Signature, Signature]:
-    """Multipliers (odd) and addends, both uint32 of length `num_perm`, as datasketch draws them."""
+def permutations(num_perm: int, seed: int, scheme: str = "affine32") -> tuple[Minima, Minima]:
+    """Multipliers and addends of the scheme's type, both of length `num_perm`, as datasketch draws them."""
     draw = np.random.RandomState(seed)
-    a = draw.randint(0, 1 << 31, num_perm, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
-    b = draw.randint(0, 1 << 32, num_perm, dtype=np.uint32)
-    return a, b
+    if checked(scheme) == "legacy":
+        limit = int(_MERSENNE)
+        pairs = [
+            (draw.randint(1, limit, dtype=np.uint64), draw.randint(0, limit, dtype=np.uint64)) for _ in range(num_perm)
+        ]
+        a, b = np.array(pairs, np.uint64).reshape(num_perm, 2).T
+        return np.ascontiguousarray(a), np.ascontiguousarray(b)
+    kind = SCHEMES[scheme]
+    width = 8 * np.dtype(kind).itemsize
+    multipliers = draw.randint(0, 1 << (width - 1), num_perm, dtype=kind) * kind(2) + kind(1)
+    return multipliers, draw.randint(0, 1 << width, num_perm, dtype=kind)
 
 
-def signatures(hashes: Hashes, starts: npt.NDArray[np.int64], num_perm: int, seed: int) -> Signature:
-    """One signature of `num_perm` minima per row; rows without shingles get the maximum everywhere."""
-    return np.asarray(_signatures(hashes, starts, *permutations(num_perm, seed)))
+def checked(scheme: str) -> str:
+    """The scheme itself; ConfigError where datasketch has none of that name."""
+    if scheme not in SCHEMES:
+        raise ConfigError(f"scheme is {scheme!r}, expected one of {', '.join(map(repr, SCHEMES))}")
+    return scheme
+
+
+@overload
+def signatures(
+    hashes: Hashes, starts: npt.NDArray[np.int64], num_perm: int, seed: int, scheme: Literal["affine32"] = ...
+) -> Signature: ...
+@overload
+def signatures(hashes: Hashes, starts: npt.NDArray[np.int64], num_perm: int, seed: int, scheme: str) -> Minima: ...
+def signatures(
+    hashes: Hashes, starts: npt.NDArray[np.int64], num_perm: int, seed: int, scheme: str = "affine32"
+) -> Minima:
+    """One signature of `num_perm` minima per row; rows without shingles get the maximum everywhere.
+
+    Of type uint32 for affine32, else uint64. Raises ConfigError for a scheme that datasketch does not have.
+    """
+    a, b = permutations(num_perm, seed, scheme)
+    return np.asarray(_KERNELS[scheme](hashes, starts, a, b))
 
 
 def band_hashes(signature: Signature, bands: int, rows: int, guard: Hashes) -> Hashes:
@@ -120,6 +157,37 @@ def _signatures(hashes: Hashes, starts: npt.NDArray[np.int64], a: Signature, b: 
     return out
 
 
+@jit(nb.uint64[:, ::1](_U64, _I64, _U64, _U64))
+def _signatures_64(hashes: Hashes, starts: npt.NDArray[np.int64], a: Hashes, b: Hashes) -> Hashes:
+    count = len(starts) - 1
+    out = np.full((count, len(a)), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
+    for row in range(count):
+        least = out[row]
+        for at in range(starts[row], starts[row + 1]):
+            h = _mix(hashes[at])
+            for p in range(len(a)):
+                least[p] = min(least[p], a[p] * h + b[p])
+    return out
+
+
+@jit(nb.uint64[:, ::1](_U64, _I64, _U64, _U64))
+def _signatures_legacy(hashes: Hashes, starts: npt.NDArray[np.int64], a: Hashes, b: Hashes) -> Hashes:
+    """The product overflows 64 bits before the modulus is taken, in datasketch as here: old signatures have it so."""
+    count = len(starts) - 1
+    out = np.full((count, len(a)), _LOW, np.uint64)
+    for row in range(count):
+        least = out[row]
+        for at in range(starts[row], starts[row + 1]):
+            h = hashes[at] & _LOW
+            for p in range(len(a)):
+                value = a[p] * h + b[p]
+                value = (value & _MERSENNE) + (value >> np.uint64(61))  # at most 2^61 + 6: one subtraction is left
+                if value >= _MERSENNE:
+                    value -= _MERSENNE
+                least[p] = min(least[p], value & _LOW)
+    return out
+
+
 @jit(nb.uint64[:, ::1](_U32_2D, nb.int64, nb.int64, _U64))
 def _band_hashes(signature: Signature, bands: int, rows: int, guard: Hashes) -> Hashes:
     out = np.empty((len(signature), bands), np.uint64)
@@ -131,3 +199,6 @@ def _band_hashes(signature: Signature, bands: int, rows: int, guard: Hashes) -> 
                 value ^= value >> np.uint64(29)
             out[row, band] = value
     return out
+
+
+_KERNELS: Final = {"affine32": _signatures, "affine64": _signatures_64, "legacy": _signatures_legacy}
