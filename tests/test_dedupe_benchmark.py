@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from benchmarks.dedupe_check import check, pieces
 
-from corpusforge.cli.commands import app
-
 SCRIPTS = Path(__file__).resolve().parent.parent / "benchmarks"
 ROWS, COPIES, WORDS = 40, 10, 60
 
@@ -143,10 +141,6 @@ def test_a_removal_counts_as_right_where_any_kept_row_is_alike(result: Result, m
     assert (found.removed, found.pairs, found.found, found.false) == (COPIES + 1, COPIES - 1, COPIES - 1, 1)
 
 
-@pytest.mark.skipif(
-    not any(command.callback and command.callback.__name__ == "dedupe" for command in app.registered_commands),
-    reason="no command `corpusforge dedupe` yet",
-)
 def test_the_benchmark_runs(shared: Path, tmp_path: Path) -> None:
     script = [sys.executable, SCRIPTS / "dedupe.py", "--rows", "300", "--only", "datasketch", "--workers", "1"]
     ran = subprocess.run(

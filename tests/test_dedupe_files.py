@@ -16,10 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corpusforge as cf
+from corpusforge import methods
 from corpusforge.cli import main
-from corpusforge.errors import ConfigError, SchemaError, SourceError
+from corpusforge.errors import ConfigError, SchemaError, SourceError, StaleLockError
 from corpusforge.io import index
+from corpusforge.shell import run_stage
 from corpusforge.stages import _near
+from tests.projects import chat, make_project
 
 WORDS = [f"w{i}" for i in range(60)]
 
@@ -243,3 +246,26 @@ def test_takes_of_a_store_are_what_was_put(tmp_path: Path) -> None:
         assert [part.tolist() for part in first] == [[0, 1], [0, 1]]
         assert [len(part) for part in second] == [0, 0]
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_project_holds_its_rows_against_an_index(tmp_path: Path) -> None:
+    """Rows of the accepted build go from the next; the index is watched, and its fingerprint is recorded."""
+    old = make_project(tmp_path / "old", {"chats": [chat(i) for i in range(30)]})
+    for name in ("ingest", "dedupe"):
+        run_stage(old, name)
+    cf.index_files(old.root / "data/dedupe/rows", tmp_path / "new/known")
+    records = [chat(i) for i in range(20, 40)]
+    new = make_project(tmp_path / "new", {"more": records}, dedupe={"against": "known"})
+    assert methods.current(new)["dedupe"]["index"] == index.fingerprint(tmp_path / "new/known")
+    assert methods.watched(new)["dedupe"] == ["known"]
+    run_stage(new, "ingest")
+    found = run_stage(new, "dedupe")
+    assert (found["in"], found["kept"], found["reasons"]) == (20, 10, {"exact_duplicate": 10})
+    ledger = pq.read_table(new.root / "data/dedupe/dropped.parquet")
+    assert {json.loads(line)["kept"].partition("#")[0] for line in ledger["detail"].to_pylist()} == {"chats"}
+    cf.index_files(old.root / "data/dedupe/rows", tmp_path / "new/known", seed=2)
+    with pytest.raises(StaleLockError, match=r"dedupe was recorded with index [0-9a-f]{16}"):
+        run_stage(new, "dedupe")
+    methods.sync(new)
+    with pytest.raises(ConfigError, match="index known was made in another way: seed 2, not 1"):
+        run_stage(new, "dedupe")

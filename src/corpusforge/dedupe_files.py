@@ -219,7 +219,7 @@ def _index_of(old: list[Path], config: DedupeConfig, view: str) -> SignatureInde
     if len(old) > 1:
         raise ConfigError("an index is held against by itself, not beside files", hint="make one index of all")
     known = index.read(old[0])
-    check_index(known, config, view, old[0].name)
+    check_index(known, config, view)
     return known
 
 

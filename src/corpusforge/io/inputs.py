@@ -1,10 +1,10 @@
-"""What stages need beyond rows and config: benchmarks, the scrubbing key, a tokenizer, pass rates, refused rows."""
+"""What stages need beyond rows and config: benchmarks, the scrubbing key, a tokenizer, pass rates, other rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from corpusforge.io import attempts, parquet
+from corpusforge.io import attempts, index, parquet
 from corpusforge.io.benchmarks import load_benchmarks
 from corpusforge.io.keys import load_key
 from corpusforge.io.settle import REFUSED
@@ -30,6 +30,9 @@ def load(names: tuple[str, ...], params: Params, root: Path) -> dict[str, Any]:
         elif name == "refused":
             files = sorted((root / "data" / "ingest" / REFUSED).glob("part-*.parquet"))
             loaded[name] = parquet.Gather(files) if files else None
+        elif name == "reference":
+            against = params.dedupe.against
+            loaded[name] = index.IndexFolder(root / against) if against else None
         elif name == "rollouts":
             rollouts = params.blend.rollouts
             loaded[name] = attempts.read(root / rollouts.path) if rollouts else None

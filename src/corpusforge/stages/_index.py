@@ -11,7 +11,7 @@ is refused (`check`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,7 @@ class Lookup:
 class SignatureIndex:
     """An index of the rows that are already there."""
 
+    name: str
     method: Mapping[str, Any]
     facts: pa.Table
     bands: Hashes  # (rows, bands)
@@ -76,6 +77,14 @@ class SignatureIndex:
         return np.unique(np.concatenate([np.zeros(0, np.uint32), *found])).astype(np.int64)
 
 
+@runtime_checkable
+class Unopened(Protocol):
+    """An index that is opened where it is looked into: what is handed to worker processes stays small."""
+
+    def open(self) -> SignatureIndex:
+        """The index."""
+
+
 @dataclass(frozen=True)
 class Indexed:
     """The rows of an index that given new rows may be like."""
@@ -90,11 +99,12 @@ class Indexed:
 
         Raises ConfigError for an index of another method.
         """
+        known = known.open() if isinstance(known, Unopened) else known
         if not isinstance(known, SignatureIndex):
             return None
         from corpusforge.text.shingles import byte_keys
 
-        check(known, config, "rows", "given")
+        check(known, config, "rows")
         names = [name for name in new.column_names if name.startswith(BAND)]
         wanted = {name: [new[name].to_numpy()] for name in names}
         wanted |= {"content": [byte_keys(flat(new["content_id"]))], "prompt": [new["prompt"].to_numpy()]}
@@ -133,7 +143,7 @@ def method_of(config: DedupeConfig, view: str) -> dict[str, Any]:
     }
 
 
-def check(index: SignatureIndex, config: DedupeConfig, view: str, name: str) -> None:
+def check(index: SignatureIndex, config: DedupeConfig, view: str) -> None:
     """Raise ConfigError, naming what differs, unless the index was made as `config` would make it."""
     wanted = method_of(config, view)
     wrong = [
@@ -143,6 +153,6 @@ def check(index: SignatureIndex, config: DedupeConfig, view: str, name: str) -> 
     ]
     if wrong:
         raise ConfigError(
-            f"index {name} was made in another way: {'; '.join(wrong)}",
+            f"index {index.name} was made in another way: {'; '.join(wrong)}",
             hint="make it anew with these options: corpusforge index",
         )

@@ -72,6 +72,8 @@ class DedupeConfig(StageConfig):
     """Tasks that differ in their numbers are different tasks, however similar the words."""
     prefer: tuple[str, ...] = ("origin in [human, synthetic, mixed]", "length desc")
     """Who stays, as rules: `FIELD asc`, `FIELD desc`, `FIELD in [A, B]`; ties go to the earliest record."""
+    against: str | None = None
+    """Folder of an index (`corpusforge index`), relative to the project: what repeats one of its rows goes."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Changes the permutations, hence which pairs near the threshold meet. The same seed gives the same rows."""
 
@@ -368,4 +370,6 @@ def _noted(column: pa.ChunkedArray) -> list[tuple[int, dict[str, Any]]]:
     return [(int(i), json.loads(text)) for i, text in zip(at, column.take(pa.array(at)).to_pylist(), strict=True)]
 
 
-STAGE: Final = Decided("dedupe", DedupeConfig, _summarise, _decide, _apply, needs=("refused",), columns=("provenance",))
+STAGE: Final = Decided(
+    "dedupe", DedupeConfig, _summarise, _decide, _apply, needs=("reference", "refused"), columns=("provenance",)
+)
