@@ -98,10 +98,14 @@ def dedupe(rows: pa.Table, *, reference: pa.Table | str | Path | None = None, **
     """Drop exact and near duplicates. `reference` rows are there already: new rows that repeat them go.
 
     `reference` may be the folder of an index (`index_files`). Raises SourceError where that is broken, ConfigError
-    where it is of other options.
+    where it is of other options. `semantic={}` reports rows that say the same in other words, by the encoder that it
+    names, or by `encoder`, an object with `encode(texts)`.
     """
-    from corpusforge.io import index
+    from corpusforge.io import encoders, index
     from corpusforge.stages.dedupe import dedupe as stage
+
+    if options.get("semantic") is not None and options.get("encoder") is None:
+        options["encoder"] = encoders.of(options["semantic"], Path.cwd())
 
     known: Any = index.read(Path(reference)) if isinstance(reference, str | Path) else reference
     return stage(

@@ -99,6 +99,8 @@ def dedupe_files(
     result is not replaced. Raises ConfigError, SourceError, SchemaError, StorageError.
     """
     chosen = configure(DedupeConfig, config, options)
+    if chosen.semantic:
+        raise ConfigError("semantic: files are compared by their words", hint="cf.dedupe(cf.read(FILE), semantic={…})")
     target = Path(out)
     if target.exists() and not (target / FIGURES).is_file():
         raise ConfigError(f"{target} is there and no result of dedupe", hint="name another folder: --out DIR")

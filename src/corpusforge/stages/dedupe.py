@@ -39,6 +39,7 @@ from corpusforge.stages._index import BAND, Indexed, band
 from corpusforge.stages._pieces import pieces
 from corpusforge.stages._policy import RESTRICTED
 from corpusforge.stages._prefer import Rule, parse_rule
+from corpusforge.stages._semantic import Read, SemanticConfig, Twins, semantic
 from corpusforge.stages._stage import Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
 from corpusforge.stages._twins import SHOWN, TAKEN, take_on, taken_on, terms
 from corpusforge.text.views import compare_text, prompt_text
@@ -47,9 +48,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from corpusforge.stages._index import SignatureIndex
+    from corpusforge.stages._semantic import Encoder
     from corpusforge.text.pairs import Sets
 
-_NOTES: Final = (("conflicting_gold", "conflict"), ("stricter_twin", "note"), ("empty", "empty"))  # and their columns
+_REASONS: Final = {"exact": "exact_duplicate", "minhash": "near_duplicate", "cosine": "semantic_duplicate"}
+_NOTES: Final = (  # and their columns
+    ("conflicting_gold", "conflict"), ("stricter_twin", "note"), ("semantic_duplicate", "meaning"), ("empty", "empty"),
+)  # fmt: skip
 _TEXT_COLUMNS: Final = ["kind", "messages", "chosen", "rejected", "verifier"]
 
 Positions = npt.NDArray[np.int64]
@@ -74,6 +79,8 @@ class DedupeConfig(StageConfig):
     """Who stays, as rules: `FIELD asc`, `FIELD desc`, `FIELD in [A, B]`; ties go to the earliest record."""
     against: str | None = None
     """Folder of an index (`corpusforge index`), relative to the project: what repeats one of its rows goes."""
+    semantic: SemanticConfig | None = None
+    """Rows that say the same in other words, found by an encoder; reported unless `action` says otherwise."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Changes the permutations, hence which pairs near the threshold meet. The same seed gives the same rows."""
 
@@ -91,15 +98,17 @@ def dedupe(
     *,
     reference: pa.Table | SignatureIndex | None = None,
     refused: pa.Table | None = None,
+    encoder: Encoder | None = None,
     **options: Any,
 ) -> StageResult:
     """Drop exact and near duplicates; set `cluster`, and on rows for which others went `provenance`.
 
     `reference` holds rows (of the same format, or an index of them) that are already there: they are never dropped and
     not part of the result, and a new row that repeats one of them goes. So with `refused`, rows that were left out for
-    their terms: what repeats one of them is `restricted`. `options` are fields of DedupeConfig. Raises ConfigError.
+    their terms: what repeats one of them is `restricted`. `encoder` is that of `semantic`, where that tier is on.
+    `options` are fields of DedupeConfig. Raises ConfigError.
     """
-    given = {"reference": reference, "refused": refused}
+    given = {"reference": reference, "refused": refused, "encoder": encoder}
     inputs = {
         name: Held(rows) if isinstance(rows, pa.Table) else rows for name, rows in given.items() if rows is not None
     }
@@ -200,7 +209,13 @@ def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetc
     exact = (leader >= 0) & (near[first] < 0)
     partner = np.where(exact, leader, near[first])
     similarity = np.where(exact, 1.0, similarity[first])
-    cluster = _clusters(facts, partner, leader)
+    method = np.where(exact, "exact", "minhash")
+    told = Twins.none(count)
+    if config.semantic:
+        read = Read(fetch, facts["units"].to_numpy(), config.shingle, config.numbers_matter)
+        told = semantic(order, partner, count, config.semantic, inputs.get("encoder"), read)
+        told.settle(partner, similarity, method)
+    cluster = _clusters(facts, partner, leader, told.twin)
     conflict, taken = _conflicts(facts, partner, count), taken_on(facts, partner, exact, count)
     gone = partner[:count] >= 0
     whole = pl.DataFrame({"at": np.arange(count)}).join(taken, on="at", how="left", maintain_order="left")
@@ -208,17 +223,19 @@ def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetc
         {
             "kept": summary["row_id"].take(pa.array(partner[:count], mask=~gone)),
             "similarity": pa.array(np.round(similarity[:count], 6), mask=~gone),
-            "method": pa.array(np.where(exact[:count], "exact", "minhash"), pa.string(), mask=~gone),
+            "method": pa.array(method[:count], pa.string(), mask=~gone),
             "cluster": cluster[:count].cast(pa.string()),
             "conflict": pa.array([conflict.get(i) for i in range(count)], pa.string()),
             "refused": _refused(facts, partner[:count], barred),
+            "meaning": told.notes(summary["row_id"]),
             "empty": pa.array(["{}"] * count, mask=facts["comparable"].to_numpy()[:count]),
             **{name: whole[name].to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string()) for name in TAKEN},
         }
     )
     figures |= {
         "clusters": len(pc.unique(verdicts["cluster"])),
-        "similarity": _histogram(similarity[:count][gone]),
+        "similarity": _histogram(similarity[:count][gone & (method[:count] != "cosine")]),
+        **told.figures,
     }
     return Decision(verdicts, figures)
 
@@ -298,15 +315,15 @@ def _sets_of(
             yield from ((own + start, part) for own, part in found)
 
 
-def _clusters(facts: pl.DataFrame, partner: Positions, leader: Positions) -> pa.Array:
-    """Name of each row's cluster: the smallest id among rows linked by a removal or by the same prompt."""
+def _clusters(facts: pl.DataFrame, *links: Positions) -> pa.Array:
+    """Name of each row's cluster: the smallest id among rows linked (-1: to none) or of the same prompt."""
     from corpusforge.text.pairs import components
 
     prompt = facts["prompt"].to_numpy()
     asked = np.flatnonzero(prompt)
     _, first, group = np.unique(prompt[asked], return_index=True, return_inverse=True)
     pairs = [(asked, asked[first][group])]
-    pairs += [(np.flatnonzero(link >= 0), link[link >= 0]) for link in (partner, leader)]
+    pairs += [(np.flatnonzero(link >= 0), link[link >= 0]) for link in links]
     left, right = (np.concatenate(side) for side in zip(*pairs, strict=True))
     label = pl.Series("label", components(len(facts), left, right))
     return facts.select(pl.col("cluster").min().over(label)).to_series().to_arrow()
@@ -349,7 +366,7 @@ def _apply(rows: pa.Table, verdicts: pa.Table, _config: DedupeConfig, _inputs: I
     for line in verdicts.select(["kept", "similarity", "method", "refused"]).take(pa.array(at)).to_pylist():
         refused = line.pop("refused")
         if refused is None:
-            reasons.append("exact_duplicate" if line["method"] == "exact" else "near_duplicate")
+            reasons.append(_REASONS[line["method"]])
         else:
             reasons.append(RESTRICTED)
             line = {"twin": line.pop("kept"), **line, **json.loads(refused)}
@@ -371,5 +388,11 @@ def _noted(column: pa.ChunkedArray) -> list[tuple[int, dict[str, Any]]]:
 
 
 STAGE: Final = Decided(
-    "dedupe", DedupeConfig, _summarise, _decide, _apply, needs=("reference", "refused"), columns=("provenance",)
+    "dedupe",
+    DedupeConfig,
+    _summarise,
+    _decide,
+    _apply,
+    needs=("reference", "refused", "encoder"),
+    columns=("provenance",),
 )

@@ -39,8 +39,6 @@ _OFFSETS: Final = T.Array(nb.int32, 1, "C", readonly=True)
 _ROWS: Final = T.Array(nb.int64, 1, "C", readonly=True)
 _TABLE: Final = T.Array(nb.boolean, 1, "C", readonly=True)
 
-SECTION: Final = "\x1e"  # set between parts of one text whose shingles must not mix (chosen, rejected)
-
 # Scripts written without spaces between words (Unicode blocks): Thai and Lao, Tibetan, Myanmar, Khmer, kana and
 # CJK ideographs with their extensions. Hangul is not among them: Korean writes spaces.
 _SPACELESS: Final = (

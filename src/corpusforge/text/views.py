@@ -29,8 +29,7 @@ from typing import Final
 import polars as pl
 import pyarrow as pa
 
-from corpusforge.text.normalise import SECTION
-
+SECTION: Final = "\x1e"  # set between parts of one text whose shingles must not mix (chosen, rejected)
 RESULT_HEAD: Final = 256  # characters of a tool result that are compared, where it is part of a trace
 
 _COLUMNS: Final = ("kind", "messages", "chosen", "rejected", "verifier")
