@@ -231,6 +231,7 @@ SAME = [
         "What is the way to restore my router to the default settings?",
     ),
     ("Which city is the capital of France?", "What is the capital city of France?"),
+    ("What is the capital of France?", "Which city is France's capital?"),
 ]
 UNLIKE = [
     ("Ada pays 5 dollars for the ferry.", "Ada pays 7 dollars for the ferry."),

@@ -21,6 +21,8 @@ from corpusforge.text.facts import facts
         ("Write a poem about a ferry.", "Compose verses on a ferry."),
         ('She said: "Go home."', "Go home, she said."),
         ("We met in the U2 bar", "At the u2 bar we met"),
+        ("What is the capital of France?", "Which city is France's capital?"),
+        ("The keeper\u2019s boat is in Rome", "In Rome is the boat of the keeper"),
         ("", "Nothing"),
     ],
 )

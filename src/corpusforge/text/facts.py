@@ -19,6 +19,7 @@ from typing import Final
 _NUMBER: Final = re.compile(r"\d+(?:[.,\u066b\u066c]\d+)*")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[,\u066c]\d{3})+(?!\d)")
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+_POSSESSIVE: Final = re.compile(r"['\u2019][sS]?$")
 _BEGINS: Final = re.compile(r"(?:^|[.!?:;\u2026\u3002\n\"\u201c\u00ab(\[{*#>|-])\s*$")
 _WORDS: Final = (
     "zero", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
@@ -50,7 +51,7 @@ def facts(text: str) -> Facts:
     numbers = [_plain(found) for found in _NUMBER.findall(text)]
     names, words = set(), set()
     for found in _WORD.finditer(text):
-        word = found.group()
+        word = _POSSESSIVE.sub("", found.group())
         folded = word.casefold()
         words.add(folded)
         if folded in _SPELT:
