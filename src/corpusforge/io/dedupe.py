@@ -125,15 +125,15 @@ def decide(work: Work, sketches: list[Sketches], related: Positions) -> Verdict:
     figures: dict[str, Any] = {}
     if not work.config.exact_only:
         width, height = parameters(work.config.threshold, work.config.num_perm, work.config.recall)
-        bands = (
-            np.concatenate([*(one.bands[i] for one in sketches), *_bands_of_index(work, related, i)])
-            for i in range(width)
-        )
+
+        def band(i: int) -> Any:
+            return np.concatenate([*(one.bands[i] for one in sketches), *_bands_of_index(work, related, i)])
+
+        spread = partial(in_threads, workers=work.workers)
         shingles = np.maximum(units - work.config.shingle + 1, 1)
-        met = meetings(ranked[leader[ranked] < 0], bands, shingles)
+        met = meetings(ranked[leader[ranked] < 0], band, width, shingles, spread)
         place = work.scratch / "sets"
         place.mkdir()
-        spread = partial(in_threads, workers=work.workers)
         near_to, similarity, made = near(
             met, _sets(work, met, related, known), protected, work.config.threshold, Scratch(place), spread
         )
@@ -206,7 +206,7 @@ def write(work: Work, verdict: Verdict, related: Positions, out: Path) -> dict[s
         number, part = job
         rows = new.read(part).filter(pa.array(~gone[part.start : part.start + part.rows]))
         named = [name for name in rows.column_names if name not in plain]
-        pq.write_table(rows, out / "kept" / part_name(number), compression="zstd", use_dictionary=named)
+        pq.write_table(rows, out / "kept" / part_name(number), compression=new.codec(part), use_dictionary=named)
         return int(rows.num_rows)
 
     kept = sum(in_threads(keep, list(enumerate(new.slices)), work.workers))

@@ -1,7 +1,6 @@
 """What a stage lays down beside its work where memory would not do: tables read by the page, arrays by batch.
 
-A folder holds a file per batch and array; parts are appended, and their lengths remembered. The folder is the caller's
-to remove.
+A folder holds a file per batch and array, to which parts are appended. The folder is the caller's to remove.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ class Scratch:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._parts: dict[int, list[tuple[int, ...]]] = {}
         self._types: tuple[Any, ...] = ()
         self._lock = Lock()
 
@@ -42,18 +40,16 @@ class Scratch:
         """Append arrays to the files of a batch."""
         with self._lock:
             self._types = tuple(array.dtype for array in arrays)
-            self._parts.setdefault(batch, []).append(tuple(map(len, arrays)))
             for number, array in enumerate(arrays):
                 with self._file(batch, number).open("ab") as file:
                     file.write(np.ascontiguousarray(array).data)
 
-    def take(self, batch: int) -> tuple[list[npt.NDArray[Any]], ...]:
+    def take(self, batch: int) -> tuple[npt.NDArray[Any], ...]:
         """Read what was put for a batch, and remove its files."""
-        ends = np.cumsum(self._parts.pop(batch), axis=0)[:-1]
         taken = []
         for number, kind in enumerate(self._types):
             file = self._file(batch, number)
-            taken.append(np.split(np.fromfile(file, kind), ends[:, number]))
+            taken.append(np.fromfile(file, kind))
             file.unlink()
         return tuple(taken)
 

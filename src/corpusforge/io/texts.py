@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusforge.errors import SchemaError, SourceError
-from corpusforge.stages._stage import SLICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 _ROWS: Final = 16_384  # row groups smaller than this are read together
+_AT_ONCE: Final = 8_192  # rows whose shingles are in memory at once: more cost more than they save
 _BYTES: Final = 16 << 20  # text that is worked on at once, unless one row has more
 _TEXT_TYPES: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
@@ -68,6 +68,11 @@ class Texts:
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"{file.name} cannot be read: {type(error).__name__} in its row groups") from None
 
+    def codec(self, part: Slice) -> str:
+        """How the file compresses."""
+        with pq.ParquetFile(self.files[part.file]) as opened:
+            return str(opened.metadata.row_group(part.groups[0]).column(0).compression)
+
     def texts(self, part: Slice) -> Iterator[tuple[int, pa.Array]]:
         """Texts of a slice (null: empty) with the position of the first, some rows and bytes at a time."""
         column = self.read(part, [self.text])[self.text]
@@ -113,11 +118,11 @@ def _metadata(file: Path) -> pq.FileMetaData:
 
 
 def _cuts(sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
-    """Where to cut rows of these sizes: at most SLICE rows and `_BYTES` bytes, at least one row."""
+    """Where to cut rows of these sizes: at most `_AT_ONCE` rows and `_BYTES` bytes, at least one row."""
     ends = np.cumsum(sizes)
     cuts = [0]
     while cuts[-1] < len(sizes):
         done = int(ends[cuts[-1] - 1]) if cuts[-1] else 0
         fits = int(np.searchsorted(ends, done + _BYTES, "right"))
-        cuts.append(min(max(fits, cuts[-1] + 1), cuts[-1] + SLICE, len(sizes)))
+        cuts.append(min(max(fits, cuts[-1] + 1), cuts[-1] + _AT_ONCE, len(sizes)))
     return cuts

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from corpusforge.stages._stage import Store
     from corpusforge.text.shingles import Hashes
 
+    Spread = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]
+
 _COMPARISONS: Final = 1_000  # per row; only much boilerplate or a very low threshold gets there, and metrics count it
 _BATCH: Final = 16_000_000  # shingles whose rows are decided together: 128 MB
 
@@ -42,23 +44,29 @@ class Meetings:
     batches: int
 
 
-def meetings(ranked: Positions, bands: Iterable[Hashes], sizes: npt.NDArray[np.int32]) -> Meetings:
+def meetings(
+    ranked: Positions, band: Callable[[int], Hashes], count: int, sizes: npt.NDArray[np.int32], spread: Spread = map
+) -> Meetings:
     """Find which of the rows `ranked` (positions, in the order of survival) meet, and put them into batches.
 
-    `bands` gives the hashes of all rows, a band at a time; `sizes` is about how many shingles each row has.
+    `band` gives the hashes of all rows for each of `count` bands; `sizes` is about how many shingles each row has.
     """
+
+    def shared(number: int) -> tuple[Positions, npt.NDArray[np.int32], int]:
+        numbers = buckets(band(number)[ranked])
+        at = np.flatnonzero(numbers >= 0)
+        return at, numbers[at], int(numbers.max(initial=-1)) + 1
+
     found, following = [], 0
     meets = np.zeros(len(ranked), bool)
-    for band in bands:
-        numbers = buckets(band[ranked])
-        shared = np.flatnonzero(numbers >= 0)
-        meets[shared] = True
-        found.append((shared, numbers[shared] + np.int32(following)))
-        following += int(numbers.max(initial=-1)) + 1
+    for at, numbers, more in spread(shared, range(count)):
+        meets[at] = True
+        found.append((at, numbers + np.int32(following)))
+        following += more
     place = np.cumsum(meets) - 1
     members = np.full((int(meets.sum()), len(found)), -1, np.int32)
-    for column, (shared, numbers) in enumerate(found):
-        members[place[shared], column] = numbers
+    for column, (at, numbers) in enumerate(found):
+        members[place[at], column] = numbers
     positions = ranked[meets]
     batch = _batches(linked(members), sizes[positions])
     return Meetings(positions, members, batch, int(batch.max(initial=-1)) + 1)
@@ -94,7 +102,7 @@ def decide_batch(
     """
     rows = np.flatnonzero(met.batch == number)
     positions = met.positions[rows]
-    held, sizes, values = (np.concatenate(parts) for parts in store.take(number))
+    held, sizes, values = store.take(number)
     whole = Sets(values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
     in_order = np.argsort(held)[np.argsort(np.argsort(positions))]
     kept, similarity, made, cut = survivors(
@@ -118,7 +126,7 @@ def near(
     protected: npt.NDArray[np.bool_],
     threshold: float,
     store: Store,
-    spread: Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]] = map,
+    spread: Spread = map,
 ) -> tuple[Positions, npt.NDArray[np.float64], dict[str, int]]:
     """For each position the kept position it goes for (-1: it stays), and their similarity.
 

@@ -45,8 +45,8 @@ class Store(Protocol):
     def put(self, batch: int, *arrays: npt.NDArray[Any]) -> None:
         """Lay down arrays (one-dimensional, the same number and types each time)."""
 
-    def take(self, batch: int) -> tuple[list[npt.NDArray[Any]], ...]:
-        """For each of the arrays, the parts that were put for a batch, in that order; they are gone then."""
+    def take(self, batch: int) -> tuple[npt.NDArray[Any], ...]:
+        """For each of the arrays, all that was put for a batch, in that order; it is gone then."""
 
 
 class Fetch(Protocol):
@@ -77,9 +77,11 @@ class Memory:
         """Hold arrays."""
         self._held.setdefault(batch, []).append(arrays)
 
-    def take(self, batch: int) -> tuple[list[npt.NDArray[Any]], ...]:
+    def take(self, batch: int) -> tuple[npt.NDArray[Any], ...]:
         """Hand out what is held for a batch."""
-        return tuple(list(parts) for parts in zip(*self._held.pop(batch, []), strict=True))
+        import numpy as np
+
+        return tuple(np.concatenate(parts) for parts in zip(*self._held.pop(batch, []), strict=True))
 
 
 class Held:

@@ -281,8 +281,8 @@ def _near(
     from corpusforge.text.minhash import candidate_probability, parameters
 
     width, height = parameters(config.threshold, config.num_perm, config.recall)
-    bands = (flat(summary[band(i)]).to_numpy() for i in range(width))
-    met = meetings(compared, bands, np.maximum(units - config.shingle + 1, 1))
+    shingles = np.maximum(units - config.shingle + 1, 1)
+    met = meetings(compared, lambda i: flat(summary[band(i)]).to_numpy(), width, shingles, behind[0][1].spread)
     protected = np.arange(summary.num_rows) >= (behind[1][0] if len(behind) > 1 else summary.num_rows)
     own = behind[0][1]
     parts = _sets_of(np.sort(met.positions), config, behind)

@@ -97,8 +97,8 @@ def _inert(form: int) -> npt.NDArray[np.bool_]:
     Looked up for the alphabets and punctuation below U+3100; ideographs, Hangul syllables and emoji are inert by block.
     """
     table = np.zeros(_LAST, bool)
-    parts = {unicodedata.decomposition(chr(point)).rpartition(" ")[2] for point in range(0xFFFF)}
-    followers = {int(part, 16) for part in parts if part}
+    canonical = (unicodedata.decomposition(chr(point)) for point in range(0xFFFF))
+    followers = {int(parts.rpartition(" ")[2], 16) for parts in canonical if parts and parts[0] != "<"}
     for point in range(0x3100):
         one = chr(point)
         stable = unicodedata.is_normalized("NFKC" if form else "NFC", one)
