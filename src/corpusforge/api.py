@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from corpusforge.check import CheckConfig, Checked
     from corpusforge.dedupe_files import Deduped, Indexing
     from corpusforge.diff import Diff
+    from corpusforge.duplicates import Duplicates
     from corpusforge.evaluate.gate_models import ModelVerdict
     from corpusforge.evaluate.profile import Evaluation
     from corpusforge.export import Exported
     from corpusforge.forget import Forgotten
     from corpusforge.inspect import Inspection
     from corpusforge.licensing import Licences
+    from corpusforge.overrule import Overruled
     from corpusforge.project import Project
     from corpusforge.result import StageResult
     from corpusforge.sources import SourceTable
@@ -44,6 +46,7 @@ __all__ = [
     "dedupe",
     "dedupe_files",
     "diff",
+    "duplicates",
     "evaluate",
     "export",
     "filter",
@@ -54,6 +57,7 @@ __all__ = [
     "ingest",
     "inspect",
     "licences",
+    "overrule",
     "read",
     "scrub",
     "sources",
@@ -235,6 +239,26 @@ def inspect(path: Any, *, sample: int = 3, row: str | None = None) -> Inspection
         return replace(look(place, sample=sample, row=row), path=f"{type(path).__name__} in memory")
 
 
+def duplicates(
+    place: str | Path | Project = ".",
+    *,
+    top: int = 10,
+    cluster: str | None = None,
+    texts: str | Path | Sequence[str | Path] = (),
+    against: str | Path | Sequence[str | Path] = (),
+    columns: tuple[str, str | None] = ("text", None),
+) -> Duplicates:
+    """The largest groups of rows that dedupe removed; with `cluster`, the rows of one held against the row that stays.
+
+    `place` is a project, its data/dedupe, or what `dedupe_files` wrote; for the latter, texts come from the files it
+    was given (`texts`, `against`; `columns` are those of text and id). Raises ProjectError, SourceError.
+    """
+    from corpusforge.duplicates import Originals
+    from corpusforge.duplicates import duplicates as look
+
+    return look(place, top=top, cluster=cluster, originals=Originals.of(texts, against, columns))
+
+
 def licences(place: str | Path | Project | pa.Table = ".") -> Licences:
     """Tell under which terms a project, a release, a folder of shards or a table of rows stands, and who said so."""
     from corpusforge.licensing import licences as look
@@ -250,6 +274,23 @@ def forget(project: str | Path | Project = ".", **what: Any) -> Forgotten:
     from corpusforge.forget import forget as let_go
 
     return let_go(_project(project), **what)
+
+
+def overrule(
+    action: str = "",
+    rows: str | Sequence[str] = (),
+    project: str | Path | Project = ".",
+    *,
+    why: str = "",
+    by: str = "",
+) -> Overruled:
+    """Let dedupe `keep` or `drop` rows (row ids or own ids) from the next build on; no action: what is on record.
+
+    Raises ProjectError when no row has the id, ConfigError when reason or name is missing.
+    """
+    from corpusforge.overrule import overrule as rule
+
+    return rule(_project(project), action, [rows] if isinstance(rows, str) else rows, why=why, by=by)
 
 
 def sources(project: str | Path | Project = ".", *, benchmarks: bool = False) -> SourceTable:

@@ -104,7 +104,7 @@ def dedupe_files(
     target = Path(out)
     if target.exists() and not (target / FIGURES).is_file():
         raise ConfigError(f"{target} is there and no result of dedupe", hint="name another folder: --out DIR")
-    files, old = _files(new), _files(against) if against else []
+    files, old = files_of(new), files_of(against) if against else []
     known = _index_of(old, chosen, "texts" if _plain(files, columns) else "rows")
     with _told("dedupe"), atomic.folder(target) as place:
         if _plain([*files, *([] if known else old)], columns):
@@ -133,7 +133,7 @@ def index_files(
     chosen = configure(DedupeConfig, config, options)
     if chosen.exact_only:
         raise ConfigError("exact_only: an index is of bands and sets", hint="leave exact_only out")
-    target, files = Path(folder), _files(rows)
+    target, files = Path(folder), files_of(rows)
     if target.exists() and not index.is_index(target):
         raise ConfigError(f"{target} is there and no index", hint="name another folder")
     with _told("index"):
@@ -205,7 +205,7 @@ def _corpus(files: list[Path], columns: tuple[str, str | None]) -> Texts:
     return Texts(files, columns[0], id_column(files[0], columns[1]))
 
 
-def _files(paths: str | Path | Sequence[str | Path]) -> list[Path]:
+def files_of(paths: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files that paths mean; an index stands for itself."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     if any(index.is_index(Path(path)) for path in given):

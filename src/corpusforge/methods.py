@@ -23,6 +23,7 @@ from corpusforge.io import atomic, forgotten, index
 from corpusforge.io.keys import load_key
 from corpusforge.io.own import module_file
 from corpusforge.pii.keys import fingerprint
+from corpusforge.stages._overrides import FILE as OVERRIDES
 from corpusforge.stages._source import local
 from corpusforge.train._config import model_paths, module_of
 from corpusforge.train.options import CONFIGS, check_names
@@ -117,8 +118,9 @@ def watched(project: Project) -> dict[str, list[str]]:
     forget = [forgotten.NAME] if (project.root / forgotten.NAME).exists() else []
     ingest = [*_paths(params.ingest.sources, project.root), *forget]
     found = {"ingest": ingest, "decontaminate": benchmarks, "gate_data": benchmarks}
-    if params.dedupe.against:
-        found["dedupe"] = [params.dedupe.against]
+    overrides = [OVERRIDES] if (project.root / OVERRIDES).exists() else []
+    if params.dedupe.against or overrides:
+        found["dedupe"] = [*([params.dedupe.against] if params.dedupe.against else []), *overrides]
     if params.blend.rollouts is not None:
         found["blend"] = [params.blend.rollouts.path]
     if params.training:

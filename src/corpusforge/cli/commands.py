@@ -75,9 +75,29 @@ def inspect(
     path: Annotated[Path, typer.Argument(help="A Parquet file, a folder of them, or any data file.")],
     sample: Annotated[int, typer.Option(min=0, help="Rows shown of each table.")] = 3,
     row: Annotated[str, typer.Option(help="Show only the rows with this id, whole.")] = "",
+    duplicates: Annotated[
+        bool, typer.Option("--duplicates", help="Groups that dedupe removed: a project, data/dedupe, or its --out DIR.")
+    ] = False,
+    top: Annotated[int, typer.Option(min=1, help="Groups listed, or rows of --cluster shown.")] = 10,
+    cluster: Annotated[str, typer.Option(metavar="ID", help="Show one group, by a row or cluster of it.")] = "",
+    texts: Annotated[
+        list[str] | None, typer.Option(help="Files that `corpusforge dedupe` was given; --text, --id: columns.")
+    ] = None,
+    against: Annotated[list[str] | None, typer.Option(help="What it was told was there already.")] = None,
+    text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
+    own_id: Annotated[str | None, typer.Option("--id", help="Column of the ids; `id` where there is one.")] = None,
     json: output.Json = False,
 ) -> None:
-    """Describe shards or any other table: columns, what the rows are, figures, samples."""
+    """Describe shards or any other table: columns, figures, samples; or with --duplicates, what dedupe removed."""
+    if duplicates or cluster:
+        from corpusforge.api import duplicates as groups
+
+        columns = (text, own_id)
+        found = groups(
+            path, top=top, cluster=cluster or None, texts=texts or (), against=against or (), columns=columns
+        )
+        output.emit(found, json)
+        return
     from corpusforge.inspect import inspect as look
 
     output.emit(look(path, sample=sample, row=row or None), json)
@@ -223,6 +243,21 @@ def forget(
         return
     asked: dict[str, Any] = {"record_id": record_id or [], "source": source, "match": match, "regex": regex}
     output.emit(let_go(here, **asked, why=why, by=by, dry_run=dry_run), json)
+
+
+@app.command()
+def overrule(
+    action: Annotated[str, typer.Argument(help="keep or drop; nothing: what is on record.")] = "",
+    row: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Row ids, or your own ids.")] = None,
+    why: Annotated[str, typer.Option(help="Kept in git, with the name.")] = "",
+    by: Annotated[str, typer.Option(help="Who decided; else git's user.name.")] = "",
+    project: Here = Path(),
+    json: output.Json = False,
+) -> None:
+    """Keep or drop rows whatever dedupe makes of them, from the next build on (overrides.csv)."""
+    from corpusforge.api import overrule as rule
+
+    output.emit(rule(action, row or [], project, why=why, by=by), json)
 
 
 @app.command()

@@ -225,10 +225,10 @@ def write(work: Work, verdict: Verdict, related: Positions, out: Path) -> dict[s
 
 def _ledger(work: Work, verdict: Verdict, related: Positions, gone: Positions) -> pa.Table:
     """A line per row that went, naming the row that stays by the user's own id, else by its file's name and number."""
-    names = [_names(corpus) for corpus in work.corpora]
+    every_name = [names(corpus) for corpus in work.corpora]
     if work.index is not None:
-        names.append(pl.DataFrame(pl.from_arrow(work.index.facts.select(["row_id", "record_id"]).take(related))))
-    every = pl.concat(names)
+        every_name.append(pl.DataFrame(pl.from_arrow(work.index.facts.select(["row_id", "record_id"]).take(related))))
+    every = pl.concat(every_name)
     own, kept = every[gone], every[verdict.partner[gone]]
     exact = pl.Series(verdict.exact[gone])
     lines = pl.DataFrame(
@@ -251,7 +251,7 @@ def _ledger(work: Work, verdict: Verdict, related: Positions, gone: Positions) -
     return table.to_arrow(compat_level=pl.CompatLevel.oldest()).select(LEDGER.names).cast(LEDGER)
 
 
-def _names(corpus: Texts) -> pl.DataFrame:
+def names(corpus: Texts) -> pl.DataFrame:
     """Row ids (`file#number`, from 0) and the users' own ids."""
     files = np.concatenate([np.zeros(0, np.int64), *(np.full(p.rows, p.file) for p in corpus.slices)])
     first = np.zeros(len(corpus.files), np.int64)
@@ -270,8 +270,8 @@ def write_index(work: Work, folder: Path) -> int:
     """Write an index of the (only) corpus; give its rows."""
     (corpus,) = work.corpora
     made = sketch(corpus, work.config, work.scratch, work.workers)
-    names = _names(corpus).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.schema(_FACTS))
-    facts = names.append_column("units", pa.array(made.units))
+    own = names(corpus).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.schema(_FACTS))
+    facts = own.append_column("units", pa.array(made.units))
     for half in (0, 1):
         facts = facts.append_column(f"content_{half}", pa.array(made.content[:, half]))
     blank = made.units == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from corpusforge.io import attempts, encoders, index, parquet
+from corpusforge.io import attempts, encoders, index, overrides, parquet
 from corpusforge.io.benchmarks import load_benchmarks
 from corpusforge.io.keys import load_key
 from corpusforge.io.settle import REFUSED
@@ -35,6 +35,8 @@ def load(names: tuple[str, ...], params: Params, root: Path) -> dict[str, Any]:
             loaded[name] = index.IndexFolder(root / against) if against else None
         elif name == "encoder":
             loaded[name] = encoders.of(params.dedupe.semantic, root) if params.dedupe.semantic else None
+        elif name == "overrides":
+            loaded[name] = overrides.read(root)
         elif name == "rollouts":
             rollouts = params.blend.rollouts
             loaded[name] = attempts.read(root / rollouts.path) if rollouts else None

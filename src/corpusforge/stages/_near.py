@@ -93,7 +93,7 @@ def lay_down(met: Meetings, parts: Iterable[tuple[Positions, Sets]], store: Stor
 
 
 def decide_batch(
-    met: Meetings, number: int, store: Store, protected: npt.NDArray[np.bool_], threshold: float
+    met: Meetings, number: int, store: Store, protected: npt.NDArray[Any], threshold: float
 ) -> tuple[Positions, Positions, npt.NDArray[np.float64], int, int]:
     """Decide one batch: positions in order, the kept position each goes for (-1: stays), similarity, two figures.
 
@@ -123,7 +123,7 @@ def _renumbered(members: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 def near(
     met: Meetings,
     parts: Iterable[tuple[Positions, Sets]],
-    protected: npt.NDArray[np.bool_],
+    protected: npt.NDArray[Any],
     threshold: float,
     store: Store,
     spread: Spread = map,
@@ -131,7 +131,7 @@ def near(
     """For each position the kept position it goes for (-1: it stays), and their similarity.
 
     `parts` gives the sets of all rows that meet; `protected` says of each position whether its row stays whatever it
-    is like; `spread` maps over batches, perhaps in threads.
+    is like (2: it is told all the same for whom it would go); `spread` maps over batches, perhaps in threads.
     """
     partner, similarity = np.full(len(protected), -1, np.int64), np.ones(len(protected))
     lay_down(met, parts, store)

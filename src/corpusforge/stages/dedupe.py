@@ -23,6 +23,7 @@ with those that they were removed for. Its name is the smallest content id among
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -34,18 +35,22 @@ from pydantic import Field, field_validator
 
 from corpusforge.result import StageResult, ledger
 from corpusforge.sample import dumps
+from corpusforge.stages._between import between
+from corpusforge.stages._groups import clusters, conflicts
 from corpusforge.stages._guard import flat, gold_keys, guard_keys
 from corpusforge.stages._index import BAND, Indexed, band
+from corpusforge.stages._overrides import OVERRIDE, Override, Ruled, marked
 from corpusforge.stages._pieces import pieces
 from corpusforge.stages._policy import RESTRICTED
 from corpusforge.stages._prefer import Rule, parse_rule
+from corpusforge.stages._search import TEXT_COLUMNS, find, leaders, sets_of
 from corpusforge.stages._semantic import Read, SemanticConfig, Twins, semantic
 from corpusforge.stages._stage import Decided, Decision, Fetch, Held, Inputs, StageConfig, configure, in_memory
-from corpusforge.stages._twins import SHOWN, TAKEN, take_on, taken_on, terms
+from corpusforge.stages._twins import TAKEN, take_on, terms
 from corpusforge.text.views import compare_text, prompt_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from corpusforge.stages._index import SignatureIndex
     from corpusforge.stages._semantic import Encoder
@@ -53,9 +58,9 @@ if TYPE_CHECKING:
 
 _REASONS: Final = {"exact": "exact_duplicate", "minhash": "near_duplicate", "cosine": "semantic_duplicate"}
 _NOTES: Final = (  # and their columns
-    ("conflicting_gold", "conflict"), ("stricter_twin", "note"), ("semantic_duplicate", "meaning"), ("empty", "empty"),
-)  # fmt: skip
-_TEXT_COLUMNS: Final = ["kind", "messages", "chosen", "rejected", "verifier"]
+    *(("conflicting_gold", "conflict"), ("stricter_twin", "note"), ("semantic_duplicate", "meaning")),
+    *(("kept_by_override", "spared"), ("empty", "empty")),
+)
 
 Positions = npt.NDArray[np.int64]
 
@@ -99,24 +104,27 @@ def dedupe(
     reference: pa.Table | SignatureIndex | None = None,
     refused: pa.Table | None = None,
     encoder: Encoder | None = None,
+    overrides: Sequence[Override] = (),
     **options: Any,
 ) -> StageResult:
     """Drop exact and near duplicates; set `cluster`, and on rows for which others went `provenance`.
 
     `reference` holds rows (of the same format, or an index of them) that are already there: they are never dropped and
     not part of the result, and a new row that repeats one of them goes. So with `refused`, rows that were left out for
-    their terms: what repeats one of them is `restricted`. `encoder` is that of `semantic`, where that tier is on.
-    `options` are fields of DedupeConfig. Raises ConfigError.
+    their terms: what repeats one of them is `restricted`. `encoder` is that of `semantic`, where that tier is on;
+    `overrides` say of single rows that they stay or go (`_overrides.py`). `options` are fields of DedupeConfig. Raises
+    ConfigError.
     """
     given = {"reference": reference, "refused": refused, "encoder": encoder}
-    inputs = {
+    inputs: dict[str, Any] = {
         name: Held(rows) if isinstance(rows, pa.Table) else rows for name, rows in given.items() if rows is not None
     }
-    return in_memory(STAGE, rows, configure(DedupeConfig, config, options), inputs)
+    return in_memory(STAGE, rows, configure(DedupeConfig, config, options), inputs | {"overrides": overrides})
 
 
-def _summarise(rows: pa.Table, config: DedupeConfig, _inputs: Inputs) -> pa.Table:
-    return pa.concat_tables([_summary(piece, config) for piece in pieces(rows, _TEXT_COLUMNS)])
+def _summarise(rows: pa.Table, config: DedupeConfig, inputs: Inputs) -> pa.Table:
+    summary = pa.concat_tables([_summary(piece, config) for piece in pieces(rows, TEXT_COLUMNS)])
+    return marked(summary, rows, inputs.get("overrides") or ())
 
 
 def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
@@ -171,7 +179,7 @@ def index_parts(rows: pa.Table, config: DedupeConfig) -> tuple[pa.Table, Any, di
     bands = np.stack([np.where(read, summary[name].to_numpy(), none) for name in names])
     content = np.where(summary["comparable"].to_numpy(), byte_keys(flat(summary["content_id"])), none)
     lookups = {"content": content, "prompt": summary["prompt"].to_numpy()}
-    every = [sets(shingle(compare_text(piece), config.shingle)) for piece in pieces(rows, _TEXT_COLUMNS)]
+    every = [sets(shingle(compare_text(piece), config.shingle)) for piece in pieces(rows, TEXT_COLUMNS)]
     return summary.drop_columns(names), bands, lookups, every
 
 
@@ -180,64 +188,73 @@ def _rules(config: DedupeConfig) -> list[Rule]:
 
 
 def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetch) -> Decision:
-    # Behind the rows of the corpus: those that are there already, and those that ingest refused for their terms.
-    count = barred = summary.num_rows
-    behind: list[tuple[int, Any]] = [(0, fetch)]
-    for name in ("reference", "refused"):
-        barred = summary.num_rows
-        if inputs.get(name) is not None:
-            known = Indexed.of(inputs[name], summary.slice(0, count), config) or inputs[name]
-            behind.append((barred, known))
-            parts = (
-                [_summarise(part, config, inputs) for part in known.tables()]
-                if known is inputs[name]
-                else [known.summary]
-            )
-            summary = pa.concat_tables([summary, *(_without_keys(part) for part in parts)])
-    barred = barred if inputs.get("refused") is not None else summary.num_rows
+    count = summary.num_rows
+    summary, behind, barred = _with_others(summary, config, inputs, fetch)
     facts = pl.DataFrame(pl.from_arrow(summary.drop_columns([n for n in summary.column_names if n.startswith(BAND)])))
-    order = _order(facts, count, config)
-    leader = _leaders(facts, order)
-    near, similarity = np.full(len(facts), -1, np.int64), np.ones(len(facts))
-    figures: dict[str, Any] = {}
-    if not config.exact_only:
-        units = facts["units"].to_numpy()
-        compared = order[(leader[order] < 0) & (units[order] > 0)]
-        near, similarity, figures = _near(compared, units, summary, config, behind)
-    # What repeats a row that itself went is told of the row that stays: its text is the same.
-    first = np.where(leader >= 0, leader, np.arange(len(facts)))
-    exact = (leader >= 0) & (near[first] < 0)
-    partner = np.where(exact, leader, near[first])
-    similarity = np.where(exact, 1.0, similarity[first])
-    method = np.where(exact, "exact", "minhash")
+    ruled = Ruled.of(facts, count, inputs.get("overrides"))
+    ruled = ruled.within_terms(summary, barred, config.threshold, partial(sets_of, config=config, behind=behind))
+    order = ruled.behind(_order(facts, count, config))
+    copies = leaders(facts, order)
+    order = ruled.ahead(order, copies, count)
+    found, figures = find(order, ruled.judged(leaders(facts, order)), facts, summary, config, behind, ruled.keep)
+    linked = found.partner
+    found.partner, would = ruled.spare(linked, found.similarity, copies)
     told = Twins.none(count)
     if config.semantic:
         read = Read(fetch, facts["units"].to_numpy(), config.shingle, config.numbers_matter)
-        told = semantic(order, partner, count, config.semantic, inputs.get("encoder"), read)
-        told.settle(partner, similarity, method)
-    cluster = _clusters(facts, partner, leader, told.twin)
-    conflict, taken = _conflicts(facts, partner, count), taken_on(facts, partner, exact, count)
+        told = semantic(order, ruled.gone(found.partner), count, config.semantic, inputs.get("encoder"), read)
+        told.goes[ruled.keep] = False
+        told.settle(found.partner, found.similarity, found.method)
+    cluster = clusters(facts, linked, copies, told.twin)
+    judged = ruled.out(found.partner)
+    taken = ruled.terms(facts, found.partner, found.exact, count)
+    partner = ruled.gone(found.partner)
+    conflict = conflicts(facts, partner, count)
     gone = partner[:count] >= 0
     whole = pl.DataFrame({"at": np.arange(count)}).join(taken, on="at", how="left", maintain_order="left")
     verdicts = pa.table(
         {
             "kept": summary["row_id"].take(pa.array(partner[:count], mask=~gone)),
-            "similarity": pa.array(np.round(similarity[:count], 6), mask=~gone),
-            "method": pa.array(method[:count], pa.string(), mask=~gone),
+            "similarity": pa.array(np.round(found.similarity[:count], 6), mask=~gone),
+            "method": pa.array(found.method[:count], pa.string(), mask=~gone),
             "cluster": cluster[:count].cast(pa.string()),
             "conflict": pa.array([conflict.get(i) for i in range(count)], pa.string()),
             "refused": _refused(facts, partner[:count], barred),
             "meaning": told.notes(summary["row_id"]),
-            "empty": pa.array(["{}"] * count, mask=facts["comparable"].to_numpy()[:count]),
+            "empty": pa.array(["{}"] * count, mask=facts["comparable"].to_numpy()[:count] | gone),
+            **ruled.verdicts(facts, would, count),
             **{name: whole[name].to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string()) for name in TAKEN},
         }
     )
+    by_words = (judged[:count] >= 0) & (found.method[:count] != "cosine")
     figures |= {
+        "duplicates": between(facts["source"], judged, found.exact, (count, barred)),
         "clusters": len(pc.unique(verdicts["cluster"])),
-        "similarity": _histogram(similarity[:count][gone & (method[:count] != "cosine")]),
+        "similarity": _histogram(found.similarity[:count][by_words]),
+        **ruled.figures(would),
         **told.figures,
     }
     return Decision(verdicts, figures)
+
+
+def _with_others(
+    summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetch
+) -> tuple[pa.Table, list[tuple[int, Any]], int]:
+    """Behind the rows of the corpus those that are there already, and those that ingest refused for their terms.
+
+    Gives the summary of all, where each part begins and its rows, and where the refused ones begin.
+    """
+    new, barred = summary, summary.num_rows
+    behind: list[tuple[int, Any]] = [(0, fetch)]
+    for name in ("reference", "refused"):
+        barred, given = summary.num_rows, inputs.get(name)
+        if given is None:
+            continue
+        known = Indexed.of(given, new, config)
+        behind.append((barred, known or given))
+        parts = [known.summary] if known else [_summarise(part, config, inputs) for part in given.tables()]
+        summary = pa.concat_tables([summary, *(_without_keys(part) for part in parts)])
+    return summary, behind, barred if inputs.get("refused") is not None else summary.num_rows
 
 
 def _order(facts: pl.DataFrame, count: int, config: DedupeConfig) -> Positions:
@@ -251,97 +268,12 @@ def _order(facts: pl.DataFrame, count: int, config: DedupeConfig) -> Positions:
     return ranked.sort(by, descending=falling, nulls_last=True, maintain_order=True)["at"].to_numpy().astype(np.int64)
 
 
-def _leaders(facts: pl.DataFrame, order: Positions) -> Positions:
-    """For each row the first row in order with the same content; -1 where it is that row, or says nothing."""
-    ranked = facts.select("content_id", "comparable")[order].with_columns(at=pl.Series(order))
-    first = ranked.select(pl.when("comparable").then(pl.col("at").first().over("content_id", "comparable")))
-    out = np.full(len(facts), -1, np.int64)
-    found = first.to_series().fill_null(-1).to_numpy()
-    out[order] = np.where(found == order, -1, found)
-    return out
-
-
 def _without_keys(summary: pa.Table) -> pa.Table:
     """The summary of rows that are there already: among them, none is preferred."""
     for at, field in enumerate(summary.schema):
         if field.name.startswith("key"):
             summary = summary.set_column(at, field, pa.nulls(summary.num_rows, field.type))
     return summary
-
-
-def _near(
-    compared: Positions,
-    units: npt.NDArray[np.int32],
-    summary: pa.Table,
-    config: DedupeConfig,
-    behind: list[tuple[int, Any]],
-) -> tuple[Positions, npt.NDArray[np.float64], dict[str, Any]]:
-    """For each row the kept row that it goes for (or -1), and their similarity; `compared` is in order of survival."""
-    from corpusforge.stages._near import meetings, near
-    from corpusforge.text.minhash import candidate_probability, parameters
-
-    width, height = parameters(config.threshold, config.num_perm, config.recall)
-    shingles = np.maximum(units - config.shingle + 1, 1)
-    met = meetings(compared, lambda i: flat(summary[band(i)]).to_numpy(), width, shingles, behind[0][1].spread)
-    protected = np.arange(summary.num_rows) >= (behind[1][0] if len(behind) > 1 else summary.num_rows)
-    own = behind[0][1]
-    parts = _sets_of(np.sort(met.positions), config, behind)
-    partner, similarity, figures = near(met, parts, protected, config.threshold, own.store(), own.spread)
-    stated = round(candidate_probability(config.threshold, width, height), 6)
-    return partner, similarity, {"bands": width, "rows_per_band": height, "recall_at_threshold": stated, **figures}
-
-
-def _sets_of(
-    positions: Positions, config: DedupeConfig, behind: list[tuple[int, Any]]
-) -> Iterator[tuple[Positions, Sets]]:
-    """Shingle sets of the rows at `positions` (ascending), their texts fetched slice by slice."""
-    from corpusforge.text.pairs import sets
-    from corpusforge.text.shingles import shingle
-
-    def of(own: Positions, rows: pa.Table) -> list[tuple[Positions, Sets]]:
-        found, at = [], 0
-        for piece in pieces(rows, _TEXT_COLUMNS):
-            found.append((own[at : at + len(piece)], sets(shingle(compare_text(piece), config.shingle))))
-            at += len(piece)
-        return found
-
-    ends = [start for start, _ in behind[1:]] + [int(positions[-1]) + 1 if len(positions) else 0]
-    for (start, rows), end in zip(behind, ends, strict=True):
-        wanted = positions[(positions >= start) & (positions < end)]
-        if isinstance(rows, Indexed):
-            yield wanted, rows.sets(wanted - start)
-            continue
-        for found in rows.map(of, wanted - start, _TEXT_COLUMNS):
-            yield from ((own + start, part) for own, part in found)
-
-
-def _clusters(facts: pl.DataFrame, *links: Positions) -> pa.Array:
-    """Name of each row's cluster: the smallest id among rows linked (-1: to none) or of the same prompt."""
-    from corpusforge.text.pairs import components
-
-    prompt = facts["prompt"].to_numpy()
-    asked = np.flatnonzero(prompt)
-    _, first, group = np.unique(prompt[asked], return_index=True, return_inverse=True)
-    pairs = [(asked, asked[first][group])]
-    pairs += [(np.flatnonzero(link >= 0), link[link >= 0]) for link in links]
-    left, right = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    label = pl.Series("label", components(len(facts), left, right))
-    return facts.select(pl.col("cluster").min().over(label)).to_series().to_arrow()
-
-
-def _conflicts(facts: pl.DataFrame, partner: Positions, count: int) -> dict[int, str]:
-    """Kept tasks whose prompt has another gold elsewhere: position -> detail, naming the other rows."""
-    tasks = facts.select("prompt", "gold", "row_id").with_row_index("at")
-    tasks = tasks.filter(pl.Series(partner < 0) & (pl.col("gold") != 0) & (pl.col("prompt") != 0))
-    tasks = tasks.filter(pl.col("gold").n_unique().over("prompt") > 1).sort("prompt", "row_id")
-    details = {}
-    for (_,), group in tasks.group_by("prompt", maintain_order=True):
-        others = group.group_by("gold", maintain_order=True).head(SHOWN)
-        for at, gold in group.select("at", "gold").iter_rows():
-            if at < count:
-                ids = others.filter(pl.col("gold") != gold)["row_id"].sort().head(SHOWN)
-                details[at] = dumps({"other_gold": ids.to_list(), "same_prompt": len(group)})
-    return details
 
 
 def _refused(facts: pl.DataFrame, partner: Positions, barred: int) -> pa.Array:
@@ -363,9 +295,13 @@ def _apply(rows: pa.Table, verdicts: pa.Table, _config: DedupeConfig, _inputs: I
     gone = np.asarray(pc.is_valid(verdicts["kept"]))
     at = np.flatnonzero(gone)
     reasons, details = [], []
-    for line in verdicts.select(["kept", "similarity", "method", "refused"]).take(pa.array(at)).to_pylist():
-        refused = line.pop("refused")
-        if refused is None:
+    columns = ["kept", "similarity", "method", "refused", "override"]
+    for line in verdicts.select(columns).take(pa.array(at)).to_pylist():
+        refused, override = line.pop("refused"), line.pop("override")
+        if override is not None:
+            reasons.append(OVERRIDE)
+            line = json.loads(override)
+        elif refused is None:
             reasons.append(_REASONS[line["method"]])
         else:
             reasons.append(RESTRICTED)
@@ -393,6 +329,6 @@ STAGE: Final = Decided(
     _summarise,
     _decide,
     _apply,
-    needs=("reference", "refused", "encoder"),
+    needs=("reference", "refused", "encoder", "overrides"),
     columns=("provenance",),
 )

@@ -27,13 +27,15 @@ from corpusforge.licences import UNKNOWN
 from corpusforge.stages._stage import StageConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
 DIVERSITY_WORDS: Final = 100_000
 BINS: Final = 10
+_WARNED: Final = 10  # lines of overrides.csv that warnings name, of each sort
 _OWN: Final = ("in", "kept", "dropped", "changed", "reasons", "by_source")
+_TOLD: Final = ("duplicates", "overrides")  # of dedupe, in parts of their own
 _INGEST_OWN: Final = ("records", "with_rows", "quarantined", "rows", "sources", "quarantine")
 
 Line = Mapping[str, Any]
@@ -116,7 +118,7 @@ def count(lines: Iterable[Line], key: str, what: str = "copies") -> dict[str, in
 
 def figures(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """The figures that a stage adds to those every stage has."""
-    return {key: value for key, value in metrics.items() if key not in (*_OWN, *_INGEST_OWN)}
+    return {key: value for key, value in metrics.items() if key not in (*_OWN, *_INGEST_OWN, *_TOLD)}
 
 
 def diversity(texts: pa.Array) -> dict[str, Any]:
@@ -293,7 +295,32 @@ def _duplicates(facts: Facts) -> dict[str, Any]:
     share = {
         name: _share(counts["dropped"], counts["in"]) for name, counts in sorted(by_source.items()) if counts["in"]
     }
-    return {"removed": facts.metrics["dedupe"]["dropped"], "share_by_source": share, "clusters": dict(facts.clusters)}
+    metrics = facts.metrics["dedupe"]
+    found = metrics.get("duplicates", {})
+    return {
+        "removed": metrics["dropped"],
+        "share_by_source": share,
+        "clusters": dict(facts.clusters),
+        "sources": dict(found.get("sources", {})),
+        "pairs": list(found.get("pairs", [])),
+        "other_pairs": dict(found.get("other_pairs", {})),
+        "overrides": dict(metrics.get("overrides", {})),
+    }
+
+
+def _overridden(overrides: Mapping[str, Any]) -> Iterator[str]:
+    """Lines of overrides.csv that did not do what somebody may think they did."""
+    sorts = {
+        "stale": "no row has the id",
+        "without_effect": "keeps what would have stayed anyway:",
+        "restricted": "cannot keep a copy of a row that was refused for its terms:",
+    }
+    for sort, says in sorts.items():
+        told = overrides.get(sort, {"lines": 0, "first": []})
+        for one in told["first"][:_WARNED]:
+            yield f"overrides.csv:{one['line']}: {says} {one['row']}"
+        if told["lines"] > _WARNED:
+            yield f"overrides.csv: {told['lines'] - _WARNED:,} further lines: {says.rstrip(':')}"
 
 
 def _personal(facts: Facts) -> dict[str, Any]:
@@ -314,6 +341,7 @@ def _warnings(report: Mapping[str, Any], facts: Facts) -> list[str]:
         if not source["rows_in_shards"]:
             said.append(f"source {name}: none of its rows is in the shards")
     said += [f"stage {entry['stage']}: the counts do not add up" for entry in report["stages"] if not entry["adds_up"]]
+    said += _overridden(report["duplicates"]["overrides"])
     unscanned = sum(facts.metrics["scrub"].get("names_not_scanned", {}).values())
     if unscanned:
         said.append(f"names of people were not looked for in {unscanned:,} rows (scrub.names, language)")

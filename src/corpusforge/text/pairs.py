@@ -26,7 +26,7 @@ _I64: Final = T.Array(nb.int64, 1, "C", readonly=True)
 _I32_2D: Final = T.Array(nb.int32, 2, "C", readonly=True)
 _I64_2D: Final = T.Array(nb.int64, 2, "C", readonly=True)
 _BANDS: Final = T.Array(nb.int32, 1, "C", readonly=True)
-_BOOL: Final = T.Array(nb.boolean, 1, "C", readonly=True)
+_STAYS: Final = T.Array(nb.uint8, 1, "C", readonly=True)
 
 
 @dataclass(frozen=True)
@@ -75,24 +75,26 @@ def survivors(
     members: npt.NDArray[np.int32],
     sets: Sets,
     places: Positions,
-    protected: npt.NDArray[np.bool_],
+    protected: npt.NDArray[np.bool_] | npt.NDArray[np.uint8],
     threshold: float,
     limit: int,
 ) -> tuple[Positions, npt.NDArray[np.float64], int, int]:
     """Go through rows in order; a row goes when a kept row in one of its buckets is similar enough.
 
     `members` holds each row's buckets, numbered apart for each band, in the order of survival; `places` tells where in
-    `sets` each row's set is. A protected row always stays. Rows that share boilerplate meet by the thousand: so a row
-    is held against at most the first `limit` kept rows of each bucket, and against `limit` in all, those met most often
-    first. Returns for each row the kept row it goes for (-1: it stays) and their similarity; the number of comparisons;
-    and the number of rows that stay although the limit left some candidate out.
+    `sets` each row's set is. A protected row always stays (2: it is told all the same for whom it would go). Rows that
+    share boilerplate meet by the thousand: so a row is held against at most the first `limit` kept rows of each bucket,
+    and against `limit` in all, those met most often first. Returns for each row the kept row it goes for (-1: it stays)
+    and their similarity; the number of comparisons; and the number of rows that stay although the limit left some
+    candidate out.
     """
     count = int(members.max(initial=-1)) + 1
     sizes = np.bincount(members[members >= 0].ravel(), minlength=count)
     room = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     spans = np.stack([sets.starts[places], sets.starts[places + 1]], axis=1)
     table = _table(int(np.diff(sets.starts).max(initial=0)))
-    partner, similarity, figures = _survivors(members, room, sets.values, spans, table, protected, threshold, limit)
+    stays = protected.astype(np.uint8)
+    partner, similarity, figures = _survivors(members, room, sets.values, spans, table, stays, threshold, limit)
     return partner, similarity, int(figures[0]), int(figures[1])
 
 
@@ -331,7 +333,7 @@ def _first_similar(
 
 @jit(
     T.Tuple((nb.int64[::1], nb.float64[::1], nb.int64[::1]))(
-        _I32_2D, _I64, _U64, _I64_2D, nb.uint64[:, ::1], _BOOL, nb.float64, nb.int64
+        _I32_2D, _I64, _U64, _I64_2D, nb.uint64[:, ::1], _STAYS, nb.float64, nb.int64
     )
 )
 def _survivors(
@@ -340,7 +342,7 @@ def _survivors(
     values: Hashes,
     spans: Positions,
     table: Hashes,
-    protected: npt.NDArray[np.bool_],
+    protected: npt.NDArray[np.uint8],
     threshold: float,
     limit: int,
 ) -> tuple[Positions, npt.NDArray[np.float64], Positions]:
@@ -354,14 +356,14 @@ def _survivors(
     times = np.zeros(rows, np.int32)
     found = np.empty(rows, np.int64)
     for row in range(rows):
-        if not protected[row]:
+        if protected[row] != 1:
             count, left_out = _gather(members[row], room, filled, kept, seen, times, found, row, limit)
             partner[row], similarity[row], made = _first_similar(
                 row, found, times, values, spans, table, count, threshold, limit
             )
             figures[0] += made
             figures[1] += partner[row] < 0 and made < count + left_out
-        if partner[row] < 0:
+        if partner[row] < 0 or protected[row]:
             for bucket in members[row]:
                 if bucket >= 0:
                     kept[room[bucket] + filled[bucket]] = row
