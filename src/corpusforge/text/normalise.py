@@ -99,6 +99,7 @@ def _inert(form: int) -> npt.NDArray[np.bool_]:
     table = np.zeros(_LAST, bool)
     canonical = (unicodedata.decomposition(chr(point)) for point in range(0xFFFF))
     followers = {int(parts.rpartition(" ")[2], 16) for parts in canonical if parts and parts[0] != "<"}
+    followers |= {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}  # Hangul vowels and tails join by rule
     for point in range(0x3100):
         one = chr(point)
         stable = unicodedata.is_normalized("NFKC" if form else "NFC", one)
