@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedupe_check import WORD
@@ -17,6 +16,8 @@ import corpusforge as cf
 from corpusforge.text.views import compare_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 SOURCES: dict[str, tuple[list[str], dict[str, Any]]] = {
