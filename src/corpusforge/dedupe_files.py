@@ -25,12 +25,10 @@ import pyarrow.parquet as pq
 from corpusforge.engine.local import workers_from_environment
 from corpusforge.errors import ConfigError, CorpusForgeError, StorageError
 from corpusforge.io import atomic, index, parquet
-from corpusforge.io.files import find_files
 from corpusforge.io.texts import Texts, id_column, is_plain
 from corpusforge.present import Block, Showable, Shown
 from corpusforge.stages._index import SignatureIndex, method_of
 from corpusforge.stages._index import check as check_index
-from corpusforge.stages._source import SourceConfig
 from corpusforge.stages._stage import configure
 from corpusforge.stages.dedupe import DedupeConfig
 
@@ -210,6 +208,11 @@ def files_of(paths: str | Path | Sequence[str | Path]) -> list[Path]:
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     if any(index.is_index(Path(path)) for path in given):
         return [Path(path) for path in given]
+    if all(Path(path).is_file() for path in given):
+        return [Path(path) for path in given]
+    from corpusforge.io.files import find_files
+    from corpusforge.stages._source import SourceConfig
+
     source = SourceConfig(name="files", path=[str(path) for path in given])
     return [Path(str(found.path)) for found in find_files(source, Path())]
 

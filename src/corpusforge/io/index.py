@@ -15,11 +15,13 @@ import hashlib
 import json
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from corpusforge.engine.local import in_threads, workers_from_environment
 from corpusforge.errors import SourceError
 from corpusforge.io import atomic
 from corpusforge.io.scratch import read_mapped, write_mapped
@@ -28,13 +30,13 @@ from corpusforge.text.pairs import Sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     import pyarrow as pa
 
 NAME: Final = "index.json"
 _FORMAT: Final = 1
 _BLOCK: Final = 16 << 20
+_TYPES: Final = {".u64": "uint64", ".u32": "uint32", ".i64": "int64", ".ipc": "uint8"}
 
 
 class CheckedSets(Sets):
@@ -98,21 +100,24 @@ def read(folder: Path) -> SignatureIndex:
 
 
 def _opened(folder: Path, said: dict[str, Any]) -> SignatureIndex:
-    name, rows = folder.name, int(said["rows"])
-    for file, told in said["files"].items():
+    name, rows, told = folder.name, int(said["rows"]), said["files"]
+    for file in told:
         path = folder / file
-        if not path.is_file() or path.stat().st_size != told["bytes"]:
+        if not path.is_file() or path.stat().st_size != told[file]["bytes"]:
             raise _broken(name, f"{file} is missing or has another length than was written")
-        if file not in ("values.u64", "bands.u64") and _crc(path) != told["crc32"]:
+    arrays = {file: _array(folder / file, getattr(np, _TYPES[Path(file).suffix])) for file in told}
+    whole = [file for file in told if file not in ("values.u64", "bands.u64")]
+
+    def checked(file: str) -> tuple[str, bool]:
+        return file, zlib.crc32(arrays[file].data) == told[file]["crc32"]
+
+    for file, right in in_threads(checked, whole, workers_from_environment()):
+        if not right:
             raise _broken(name, f"{file} is not what was written")
-    lookups = {
-        one: Lookup(_array(folder / f"{one}.u64", np.uint64), _array(folder / f"{one}.u32", np.uint32))
-        for one in said["lookups"]
-    }
+    lookups = {one: Lookup(arrays[f"{one}.u64"], arrays[f"{one}.u32"]) for one in said["lookups"]}
     facts = read_mapped(folder / "facts.ipc").combine_chunks()
-    bands = _array(folder / "bands.u64", np.uint64).reshape(rows, int(said["method"]["bands"]))
-    starts, sums = _array(folder / "starts.i64", np.int64), _array(folder / "sums.u64", np.uint64)
-    sets = CheckedSets(_array(folder / "values.u64", np.uint64), starts, sums, name)
+    bands = arrays["bands.u64"].reshape(rows, int(said["method"]["bands"]))
+    sets = CheckedSets(arrays["values.u64"], arrays["starts.i64"], arrays["sums.u64"], name)
     return SignatureIndex(name, said["method"], facts, bands, lookups, sets)
 
 
