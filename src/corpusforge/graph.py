@@ -59,7 +59,7 @@ GRAPH: Final = (
         "dedupe",
         ("ingest",),
         "exact and near duplicates; every removal names the kept row and the exact similarity",
-        method=4,
+        method=3,
         libraries=("numba", "polars"),
         private=True,
     ),

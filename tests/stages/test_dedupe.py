@@ -157,14 +157,6 @@ def test_labels_are_not_merged() -> None:
     assert dedupe(table([row(1, LONG), row(2, "Say", LONG)])).kept.num_rows == 2
 
 
-def test_two_questions_about_one_document_stay() -> None:
-    """A long shared document does not make another answer a duplicate; the same answer is one."""
-    said = ["It was written by the miller of the north village.", "At seven in the morning, every day but Sunday."]
-    asked = [f"{LONG}\n{LONG.upper()} more\nWho wrote it?", f"{LONG}\n{LONG.upper()} more\nWhen was that?"]
-    pairs = [row(1, asked[0], said[0]), row(2, asked[1], said[1]), row(3, asked[0] + " Say.", said[0])]
-    assert ids(dedupe(table(pairs))) == ["test#2", "test#3"]  # of equal answers the longer row stays
-
-
 def test_tasks_differ_by_numbers_and_gold() -> None:
     """Other numbers or another gold: another task; only blanks differ: the same."""
     text = LONG + " has {} litres"

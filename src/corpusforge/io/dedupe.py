@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 Positions = npt.NDArray[np.int64]
 _STAGE: Final = "dedupe"
-ANSWERED: Final = 1  # the section of what is said: a text is compared as a message of its own is
 _FACTS: Final = [("row_id", pa.string()), ("record_id", pa.string())]
 
 
@@ -68,7 +67,7 @@ def sketch(corpus: Texts, config: DedupeConfig, scratch: Path, workers: int) -> 
     def work(part: Slice) -> None:
         for at, texts in corpus.texts(part):
             end = at + len(texts)
-            found = shingle(texts, config.shingle, ANSWERED)
+            found = shingle(texts, config.shingle)
             units[at:end], content[at:end] = found.units, fingerprints(texts)
             if width:
                 signature = signatures(found.hashes, found.starts, width * height, config.seed)
@@ -161,9 +160,7 @@ def _sets(work: Work, met: Meetings, related: Positions, known: int) -> Iterator
                 low, high = np.searchsorted(wanted, [start + at, start + at + len(texts)])
                 if high > low:
                     own = wanted[low:high]
-                    found.append(
-                        (own, sets(shingle(texts.take(pa.array(own - start - at)), work.config.shingle, ANSWERED)))
-                    )
+                    found.append((own, sets(shingle(texts.take(pa.array(own - start - at)), work.config.shingle))))
             return found
 
         for parts in in_threads(of, corpus.slices, work.workers):
@@ -282,7 +279,7 @@ def write_index(work: Work, folder: Path) -> int:
     lookups = {"content": np.where(blank, np.uint64(0), made.content[:, 0])}
 
     def of(part: Slice) -> list[Sets]:
-        return [sets(shingle(texts, work.config.shingle, ANSWERED)) for _, texts in corpus.texts(part)]
+        return [sets(shingle(texts, work.config.shingle)) for _, texts in corpus.texts(part)]
 
     parts = (one for found in in_threads(of, corpus.slices, work.workers) for one in found)
     index.write(folder, method_of(work.config, "texts"), facts, bands, lookups, parts)

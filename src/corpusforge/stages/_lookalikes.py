@@ -7,14 +7,13 @@ numbers need not be equal here: a person looks at what is found.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from corpusforge.text.minhash import band_hashes, parameters, signatures
 from corpusforge.text.pairs import jaccard, sets
-from corpusforge.text.shingles import ANSWER_BIT, Shingles, shingle
+from corpusforge.text.shingles import Shingles, shingle
 from corpusforge.text.views import compare_text
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class Lookalikes:
     def __init__(self, rows: pa.Table, config: DedupeConfig) -> None:
         self.config = config
         self.bands, self.height = parameters(config.threshold, config.num_perm, config.recall)
-        found = _shingles(rows, config)
+        found = shingle(compare_text(rows), config.shingle)
         self.sets = sets(found)
         self.buckets: list[dict[int, list[int]]] = [{} for _ in range(self.bands)]
         for place, hashed in enumerate(self._bands(found)):
@@ -47,7 +46,7 @@ class Lookalikes:
 
     def find(self, rows: pa.Table) -> list[tuple[int, int, float]]:
         """Near copies: position in `rows`, position of the indexed row that it is most like, their similarity."""
-        found = _shingles(rows, self.config)
+        found = shingle(compare_text(rows), self.config.shingle)
         hashed = self._bands(found)
         meets = np.zeros(len(hashed), bool)
         for band, values in enumerate(self.values):
@@ -62,9 +61,3 @@ class Lookalikes:
             if similarity >= self.config.threshold:
                 near.append((int(at), -place, round(similarity, 6)))
         return near
-
-
-def _shingles(rows: pa.Table, config: DedupeConfig) -> Shingles:
-    """Shingles in one section: what a person wrote is looked for, whatever was answered."""
-    found = shingle(compare_text(rows), config.shingle)
-    return replace(found, hashes=found.hashes & ~ANSWER_BIT)

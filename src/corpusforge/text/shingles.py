@@ -55,8 +55,8 @@ class Shingles:
     numbers: npt.NDArray[np.uint64]  # hash of the sequence of words with a digit; 0 where there is none
 
 
-def shingle(texts: pa.Array, k: int, section: int = 0) -> Shingles:
-    """Shingles of `k` units of each text (any Arrow string array; nulls are empty); `section` is that of its start.
+def shingle(texts: pa.Array, k: int) -> Shingles:
+    """Shingles of `k` units of each text (any Arrow string array; nulls are empty).
 
     Takes up to 8 bytes per byte of all texts, and 4 for one of a thousand words; hand over a slice at a time.
     """
@@ -69,7 +69,7 @@ def shingle(texts: pa.Array, k: int, section: int = 0) -> Shingles:
     # A unit takes at least two bytes (a letter and what parts it from the next), save for the last of a text.
     hashes = np.empty((len(data) + count) // 2 + 1, np.uint64)
     scratch = np.empty((longest + 1) // 2 + 1, np.uint64)
-    _shingle_rows(offsets, data, character_classes(), k, section, scratch, hashes, starts, units, numbers)
+    _shingle_rows(offsets, data, character_classes(), k, scratch, hashes, starts, units, numbers)
     return Shingles(hashes[: starts[-1]].copy(), starts, units, numbers)
 
 
@@ -224,16 +224,7 @@ def _roll(units: Hashes, count: int, k: int, salt: np.uint64, out: Hashes, at: i
 
 @jit(
     nb.void(
-        _OFFSETS,
-        _BYTES,
-        _BYTES,
-        nb.int64,
-        nb.int64,
-        nb.uint64[::1],
-        nb.uint64[::1],
-        nb.int64[::1],
-        nb.int32[::1],
-        nb.uint64[::1],
+        _OFFSETS, _BYTES, _BYTES, nb.int64, nb.uint64[::1], nb.uint64[::1], nb.int64[::1], nb.int32[::1], nb.uint64[::1]
     )
 )
 def _shingle_rows(
@@ -241,7 +232,6 @@ def _shingle_rows(
     data: Bytes,
     classes: Bytes,
     k: int,
-    first_section: int,
     scratch: Hashes,
     hashes: Hashes,
     starts: npt.NDArray[np.int64],
@@ -252,7 +242,7 @@ def _shingle_rows(
     for row in range(len(offsets) - 1):
         begin = np.int64(offsets[row])
         end = np.int64(offsets[row + 1])
-        section = first_section
+        section = 0
         while begin <= end:
             stop = begin
             while stop < end and data[stop] != _SECTION:

@@ -205,7 +205,7 @@ def _token_hash(data: Bytes, classes: Bytes, k: int) -> tuple[int, np.uint64]:
     starts = np.zeros(2, np.int64)
     scratch = np.empty(len(data) + 2, np.uint64)
     units, numbers = np.zeros(1, np.int32), np.zeros(1, np.uint64)
-    _shingle_rows(offsets, data, classes, k, 0, scratch, hashes, starts, units, numbers)
+    _shingle_rows(offsets, data, classes, k, scratch, hashes, starts, units, numbers)
     return starts[1], hashes[0]
 
 

@@ -13,7 +13,7 @@ text is built of lines: per message its reasoning, content and tool-call JSON, e
 similar by themselves as well (see shingles.py):
 
     kind                        first section                                    behind it
-    sft, rated                  user turns                                       assistant turns
+    sft, rated                  all turns but system
     the same, with tool turns   user turns, 256 characters of each tool result   assistant turns
     task                        the prompt
     the same, with tool turns   tool results                                     all other turns
@@ -66,33 +66,35 @@ def answer_text(rows: pa.Table) -> pa.Array:
 def compare_text(rows: pa.Table) -> pa.Array:
     """Give the text by which rows are compared for duplicates, as `string`, without system prompts and ids of calls.
 
-    It depends on the row alone. What was asked and what was answered are told apart: two questions about one document
-    share all but a line, and so do two tasks over one repository.
+    It depends on the row alone. In a trace what was asked, what was done and what tools gave back are told apart: two
+    tasks over one repository share their file dumps, two runs of one task their steps.
     """
     frame = _frame(rows)
-    tasks, pairs = pl.col("kind") == "task", pl.col("kind") == "preference"
-    any_task, any_pair = frame.select(tasks.any(), pairs.any().alias("pairs")).row(0)
-    text = _asked_and_answered()
-    if any_task:  # else all of it would be made for nothing
-        traces = pl.col("messages").list.eval(_role_is("tool")).list.any().fill_null(value=False)
-        task = pl.when(traces).then(_given_and_asked()).otherwise(_whole())
-        text = pl.when(tasks).then(task).otherwise(text)
+    traces = pl.col("messages").list.eval(_role_is("tool")).list.any().fill_null(value=False)
+    pairs = pl.col("kind") == "preference"
+    any_pair, any_trace = frame.select(pairs.any(), traces.any().alias("traces")).row(0)
+    text = _asked_and_done()
+    if any_trace:  # else all of it would be made for nothing
+        text = (
+            pl.when(traces & (pl.col("kind") == "task"))
+            .then(_given_and_asked())
+            .otherwise(pl.when(traces).then(_trace()).otherwise(text))
+        )
     if any_pair:
         text = pl.when(pairs).then(_pair()).otherwise(text)
     return _text(frame, text)
 
 
-def _asked_and_answered() -> pl.Expr:
-    """What was asked and how each tool's answer begins; apart from it, where there is any, what was said and done."""
-    asked = _compared("messages", ~_role_is("system") & ~_role_is("assistant"))
-    said = _lines(_compared("messages", _role_is("assistant")), _compared("chosen"), _compared("rejected"))
-    behind = pl.concat_str(pl.lit(SECTION), _no_empty(said)).fill_null("")
-    return pl.concat_str(asked.fill_null(""), behind)
-
-
-def _whole() -> pl.Expr:
+def _asked_and_done() -> pl.Expr:
     """All turns but system."""
-    return _compared("messages", ~_role_is("system"))
+    return _lines(_compared("messages", ~_role_is("system")), _compared("chosen"), _compared("rejected"))
+
+
+def _trace() -> pl.Expr:
+    """What was asked and how each tool's answer begins; apart from it, what was done."""
+    asked = _compared("messages", ~_role_is("system") & ~_role_is("assistant"))
+    done = _compared("messages", _role_is("assistant"))
+    return _sections(asked, _lines(done, _compared("chosen"), _compared("rejected")))
 
 
 def _given_and_asked() -> pl.Expr:
