@@ -1,6 +1,6 @@
 """Public data sets through dedupe: what goes, checked by other code, and FEBRL against its truth.
 
-    python benchmarks/dedupe_real.py --data shared/data [--pairs 10]
+    python benchmarks/dedupe_real.py [--data FOLDER] [--pairs 10]
 
 Prints counts, and for each set some pairs by id and similarity (never a text). Takes some minutes on two cores.
 """
@@ -15,11 +15,13 @@ from pathlib import Path
 
 from _real_sets import HATECHECK, SOURCES, febrl_of, found, removals, rows_of
 
+SHARED = Path(os.environ.get("CORPUSFORGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
 
 def main() -> int:
     """Print the tables; 1 where a removal is not what it says."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("CORPUSFORGE_SHARED", "../shared")) / "data")
+    parser.add_argument("--data", type=Path, default=SHARED / "data")
     parser.add_argument("--pairs", type=int, default=10, help="pairs to show of each set")
     given = parser.parse_args()
     wrong = 0

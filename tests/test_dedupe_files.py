@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 import corpusforge as cf
 from corpusforge import methods
 from corpusforge.cli import main
-from corpusforge.errors import ConfigError, SchemaError, SourceError, StaleLockError
+from corpusforge.errors import ConfigError, SchemaError, SourceError, StaleLockError, StorageError
 from corpusforge.io import index
 from corpusforge.shell import run_stage
 from corpusforge.stages import _near
@@ -209,6 +210,26 @@ def test_columns_are_chosen_by_name(tmp_path: Path) -> None:
         cf.dedupe_files(tmp_path / "new.parquet", tmp_path / "out", text="body", prefer=["length asc"])
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_of_any_string_type(tmp_path: Path, kind: pa.DataType) -> None:
+    """Large strings and views, in one chunk or several, give the same ledger."""
+    rows = texts(60)
+    cf.dedupe_files(lay(tmp_path / "plain.parquet", rows), tmp_path / "one")
+    table = pq.read_table(tmp_path / "plain.parquet")
+    pq.write_table(table.set_column(1, "text", pa.array(rows, kind)), tmp_path / "plain.parquet", row_group_size=7)
+    cf.dedupe_files(tmp_path / "plain.parquet", tmp_path / "other")
+    assert read(tmp_path / "one")[1] == read(tmp_path / "other")[1]
+
+
+def test_columns_of_what_is_no_plain_file_are_refused(tmp_path: Path) -> None:
+    """A text column that is not there is named, not passed over; so is one of a file of another form."""
+    file = lay(tmp_path / "new.parquet", texts(30))
+    (tmp_path / "new.jsonl").write_text('{"prompt": "a", "completion": "b"}')
+    for path in (file, tmp_path / "new.jsonl"):
+        with pytest.raises(ConfigError, match=f"{path.name} is not Parquet with a text column 'body'"):
+            cf.dedupe_files(path, tmp_path / "out", text="body")
+
+
 def test_an_empty_file_and_one_row(tmp_path: Path) -> None:
     """Nothing in, nothing out; one row stays; an index of nothing is held against."""
     for number in (0, 1):
@@ -232,6 +253,22 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "held against 68 that are there already: 4 stay, 64 go" in " ".join(capsys.readouterr().out.split())
     assert main([*against, "shingles=4"]) == 4
     assert "did you mean 'shingle'" in capsys.readouterr().err
+    assert main([*against, "against=known"]) == 2
+    assert "has an option of its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("call", ["dedupe_files", "index_files"])
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place of the bands is taken before they are written, so that a full disk is told, not died of."""
+
+    def full(_file: int, _start: int, _size: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file = lay(tmp_path / "new.parquet", texts(30))
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        getattr(cf, call)(file, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["new.parquet"]
 
 
 def test_takes_of_a_store_are_what_was_put(tmp_path: Path) -> None:

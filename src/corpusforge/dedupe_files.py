@@ -229,7 +229,14 @@ def _index_of(old: list[Path], config: DedupeConfig, view: str) -> SignatureInde
 
 
 def _plain(files: list[Path], columns: tuple[str, str | None]) -> bool:
-    return all(is_plain(file, columns[0]) for file in files)
+    """Whether all are Parquet with this text column. Raises ConfigError where columns were named and one is not."""
+    other = next((file.name for file in files if not is_plain(file, columns[0])), None)
+    if other and columns != ("text", None):
+        raise ConfigError(
+            f"{other} is not Parquet with a text column {columns[0]!r} and no conversation",
+            hint="text and id columns are named for such files only; others are read as `ingest` reads them",
+        )
+    return other is None
 
 
 @contextmanager

@@ -450,6 +450,9 @@ def _values(texts: list[str] | None) -> dict[str, Any]:
     """NAME=VALUE options, values read as YAML reads them."""
     from ruamel.yaml import YAML
 
+    own = [text.partition("=")[0] for text in texts or [] if text.partition("=")[0] in ("against", "threshold")]
+    if own:
+        raise typer.BadParameter(f"{own[0]} has an option of its own: --{own[0]}", param_hint="--option")
     return {name: YAML(typ="safe").load(value) for name, value in _pairs(texts or [], "--option", "shingle=4").items()}
 
 

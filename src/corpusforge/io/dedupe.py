@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from corpusforge.engine.local import in_threads
 from corpusforge.io import index
 from corpusforge.io.parquet import part_name
-from corpusforge.io.scratch import Scratch
+from corpusforge.io.scratch import Scratch, room
 from corpusforge.result import LEDGER
 from corpusforge.stages._index import method_of
 from corpusforge.stages._near import Meetings, meetings, near
@@ -61,7 +61,7 @@ def sketch(corpus: Texts, config: DedupeConfig, scratch: Path, workers: int) -> 
     """Read all texts once; the bands lie on disk."""
     width, height = (0, 0) if config.exact_only else parameters(config.threshold, config.num_perm, config.recall)
     shape = (max(width, 1), max(corpus.rows, 1))
-    bands = np.memmap(scratch / f"bands-{id(corpus)}", np.uint64, "w+", shape=shape)
+    bands = room(scratch / f"bands-{id(corpus)}", shape)
     content, units = np.zeros((corpus.rows, 2), np.uint64), np.zeros(corpus.rows, np.int32)
 
     def work(part: Slice) -> None:

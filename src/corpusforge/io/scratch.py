@@ -5,8 +5,10 @@ A folder holds a file per batch and array, to which parts are appended. The fold
 
 from __future__ import annotations
 
+import math
+import os
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+
+
+_BLOCK: Final = 1 << 20
 
 
 def write_mapped(table: pa.Table, path: Path) -> None:
@@ -26,6 +31,22 @@ def write_mapped(table: pa.Table, path: Path) -> None:
 def read_mapped(path: Path) -> pa.Table:
     """The table, its pages read when they are looked at; they are no more in memory than the machine likes."""
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def room(path: Path, shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
+    """An array of zeros on disk, read and written by the page.
+
+    Its place is taken at once: a page that finds the disk full when it is written would kill the process. Raises
+    OSError.
+    """
+    size = math.prod(shape) * 8
+    with path.open("wb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            for at in range(0, size, _BLOCK):
+                file.write(bytes(min(_BLOCK, size - at)))
+    return np.memmap(path, np.uint64, "r+", shape=shape)
 
 
 class Scratch:

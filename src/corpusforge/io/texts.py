@@ -64,7 +64,7 @@ class Texts:
         file = self.files[part.file]
         try:
             with pq.ParquetFile(file) as opened:
-                return opened.read_row_groups(list(part.groups), columns, use_threads=False)
+                return _without_views(opened.read_row_groups(list(part.groups), columns, use_threads=False))
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"{file.name} cannot be read: {type(error).__name__} in its row groups") from None
 
@@ -115,6 +115,15 @@ def _metadata(file: Path) -> pq.FileMetaData:
         return pq.read_metadata(file)
     except (OSError, pa.ArrowException) as error:
         raise SourceError(f"{file.name} is no readable Parquet file ({type(error).__name__})") from None
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """The table with plain strings for views, which many functions do not take yet."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
+            plain = pa.large_string() if pa.types.is_string_view(field.type) else pa.large_binary()
+            table = table.set_column(at, field.with_type(plain), table.column(at).cast(plain))
+    return table
 
 
 def _cuts(sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
