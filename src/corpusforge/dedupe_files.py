@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpusforge.engine.local import workers_from_environment
-from corpusforge.errors import ConfigError, CorpusForgeError, StorageError
+from corpusforge.errors import ConfigError, storage_told
 from corpusforge.io import atomic, index, parquet
 from corpusforge.io.texts import Texts, id_column, is_plain
 from corpusforge.present import Block, Showable, Shown
@@ -104,7 +104,7 @@ def dedupe_files(
         raise ConfigError(f"{target} is there and no result of dedupe", hint="name another folder: --out DIR")
     files, old = files_of(new), files_of(against) if against else []
     known = _index_of(old, chosen, "texts" if _plain(files, columns) else "rows")
-    with _told("dedupe"), atomic.folder(target) as place:
+    with storage_told("dedupe"), atomic.folder(target) as place:
         if _plain([*files, *([] if known else old)], columns):
             form, metrics = "texts", _texts(files, [] if known else old, columns, chosen, known, place)
         else:
@@ -134,7 +134,7 @@ def index_files(
     target, files = Path(folder), files_of(rows)
     if target.exists() and not index.is_index(target):
         raise ConfigError(f"{target} is there and no index", hint="name another folder")
-    with _told("index"):
+    with storage_told("index"):
         if _plain(files, columns):
             with _scratch(target) as scratch:
                 work = plain.Work([_corpus(files, columns)], chosen, scratch, workers_from_environment())
@@ -245,17 +245,3 @@ def _scratch(target: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as place:
         yield Path(place)
-
-
-@contextmanager
-def _told(doing: str) -> Iterator[None]:
-    """Say what a disk refuses, by whatever name a library has for it."""
-    try:
-        yield
-    except CorpusForgeError:
-        raise
-    except Exception as error:
-        told = StorageError.of(error, doing)
-        if told is None:
-            raise
-        raise told from None

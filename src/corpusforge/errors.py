@@ -25,7 +25,11 @@ No message echoes the text of a row: file, line, column and id are enough to fin
 from __future__ import annotations
 
 import errno
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class CorpusForgeError(Exception):
@@ -129,6 +133,20 @@ class StorageError(CorpusForgeError, OSError):
         what = error.strerror or type(error).__name__
         hint = "let it be written to, then run it again" if error.errno in _CLOSED else "look at the path and the disk"
         return cls(f"{start}{what}{where}", hint=hint)
+
+
+@contextmanager
+def storage_told(doing: str) -> Iterator[None]:
+    """Say what a disk refuses within the block, by whatever name a library has for it. Raises StorageError."""
+    try:
+        yield
+    except CorpusForgeError:
+        raise
+    except Exception as error:
+        told = StorageError.of(error, doing)
+        if told is None:
+            raise
+        raise told from None
 
 
 class StaleLockError(CorpusForgeError, RuntimeError):

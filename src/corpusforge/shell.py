@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 
 from corpusforge import graph, methods
 from corpusforge.engine.local import LocalEngine, workers_for
-from corpusforge.errors import CorpusForgeError, CountError, StorageError
+from corpusforge.errors import CountError, storage_told
 from corpusforge.io import atomic, inputs, lock, parquet
 from corpusforge.io.scratch import read_mapped
 from corpusforge.partition import Job, apply, summarise
@@ -47,7 +46,7 @@ _RUNNERS: Final = {
 }
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from corpusforge.project import Project
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 
 def run_stage(project: Project, name: str) -> dict[str, Any]:
     """Run one stage of a project and return its metrics. Raises what the stage, the checks or the disk raise."""
-    with _storage(name), lock.hold(project.root, name):
+    with storage_told(name), lock.hold(project.root, name):
         methods.check(project, name)
         project.metrics_path(name).unlink(missing_ok=True)
         with atomic.folder(project.data(name)) as out:
@@ -64,20 +63,6 @@ def run_stage(project: Project, name: str) -> dict[str, Any]:
             atomic.write_json(out / project.figures_path(name).name, metrics)
         atomic.write_json(project.metrics_path(name), headline(metrics) | speed)
     return metrics | ({"speed": speed} if speed else {})
-
-
-@contextmanager
-def _storage(name: str) -> Iterator[None]:
-    """Say what a disk refuses, by whatever name a library has for it."""
-    try:
-        yield
-    except CorpusForgeError:
-        raise
-    except Exception as error:
-        told = StorageError.of(error, name)
-        if told is None:
-            raise
-        raise told from None
 
 
 def headline(metrics: dict[str, Any]) -> dict[str, Any]:
