@@ -3,6 +3,7 @@
     python benchmarks/dedupe.py                                     ours, and those peers that are installed here
     python benchmarks/dedupe.py --peers /path/to/peers/bin/python --rows 1000000 --peer-rows 100000 --work DIR
     python benchmarks/dedupe.py --peers … --rows 0 --pairs 5 --pair-rows 200000       ours and rensa in turn
+    python benchmarks/dedupe.py … --rows 0 --pairs 5 --pair-with datasketch --pair-rows 1000000 --pair-peer-rows 100000
 
 Peers pin other versions of what we use, so they live in an environment of their own:
 
@@ -131,22 +132,22 @@ def table(lines: list[Line]) -> str:
     return "\n".join(told)
 
 
-def pairs(chosen: argparse.Namespace) -> None:
-    """Ours and rensa in turn on the same rows: each pair, and the median of the ratios."""
+def pairs(chosen: argparse.Namespace, peer: str) -> None:
+    """Ours and a peer in turn: each pair, and the median of the ratios of their speeds."""
     ratios = []
+    rows = {OURS: chosen.pair_rows, peer: chosen.pair_peer_rows or chosen.pair_rows}
     for number in range(chosen.pairs):
-        order = (OURS, "rensa") if number % 2 == 0 else ("rensa", OURS)
-        costs = {tool: run(tool, chosen.pair_rows, chosen)[0].cost for tool in order}
-        ours, theirs = costs[OURS], costs["rensa"]
-        ratios.append(theirs.seconds / ours.seconds)
+        order = (OURS, peer) if number % 2 == 0 else (peer, OURS)
+        lines = {tool: run(tool, rows[tool], chosen)[0] for tool in order}
+        ours, theirs = lines[OURS], lines[peer]
+        ratios.append(ours.speed / theirs.speed)
         print(
-            f"pair {number + 1}: corpusforge {ours.seconds:.1f} s ({ours.busy:.1f} cpu s), "
-            f"rensa {theirs.seconds:.1f} s ({theirs.busy:.1f} cpu s), ratio {ratios[-1]:.2f}",
+            f"pair {number + 1}: corpusforge {ours.cost.seconds:.1f} s ({ours.cost.busy:.1f} cpu s), "
+            f"{peer} {theirs.cost.seconds:.1f} s ({theirs.cost.busy:.1f} cpu s), ratio {ratios[-1]:.2f}",
             flush=True,
         )
-    print(
-        f"corpusforge is {statistics.median(ratios):.2f} x rensa: median of {len(ratios)} at {chosen.pair_rows:,} rows"
-    )
+    told = f"{rows[OURS]:,} rows" + (f" ({peer}: {rows[peer]:,})" if rows[peer] != rows[OURS] else "")
+    print(f"corpusforge is {statistics.median(ratios):.2f} x {peer}: median of {len(ratios)} at {told}")
 
 
 def compare(chosen: argparse.Namespace, peers: list[str]) -> bool:
@@ -173,8 +174,10 @@ def arguments() -> argparse.Namespace:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--rows", type=int, default=2_000, help="0: pairs only")
     ask.add_argument("--peer-rows", type=int, help="rows for the peers (default: as many)")
-    ask.add_argument("--pairs", type=int, default=0, help="how many times ours and rensa run in turn")
+    ask.add_argument("--pairs", type=int, default=0, help="how many times ours and a peer run in turn")
+    ask.add_argument("--pair-with", action="append", choices=PEERS, help="whom (may be repeated; default: rensa)")
     ask.add_argument("--pair-rows", type=int, default=20_000)
+    ask.add_argument("--pair-peer-rows", type=int, help="rows of the peer in a pair (default: as many)")
     ask.add_argument("--peers", default=sys.executable, help="the Python that has the peers")
     ask.add_argument("--only", action="append", choices=PEERS, help="only this peer (may be repeated)")
     ask.add_argument("--ours", default=f"{shlex.quote(sys.executable)} -m corpusforge", help="what runs ours")
@@ -199,8 +202,9 @@ def main() -> None:
         print(f"{BANDS} bands of {HEIGHT}, {chosen.workers} workers, load {os.getloadavg()[0]:.1f}", flush=True)
         run(OURS, WARM, chosen)
         right = compare(chosen, peers) if chosen.rows else True
-        if chosen.pairs and "rensa" in peers:
-            pairs(chosen)
+        for peer in chosen.pair_with or ["rensa"] if chosen.pairs else []:
+            if there(peer, chosen):
+                pairs(chosen, peer)
     sys.exit(not right)
 
 

@@ -276,7 +276,7 @@ def test_takes_of_a_store_are_what_was_put(tmp_path: Path) -> None:
     from corpusforge.io.scratch import Scratch
     from corpusforge.stages._stage import Memory
 
-    for store in (Scratch(tmp_path), Memory()):
+    for store in (Scratch(tmp_path, 0), Memory()):
         for batch in (0, 1, 0):
             store.put(batch, np.arange(batch + 2), np.zeros(0, np.uint64))
         first, second = store.take(0)

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 HEAVY = {
@@ -60,3 +62,13 @@ def test_import_brings_at_most_twice_the_modules_of_polars_and_pyarrow():
 def test_a_stage_loads_nothing_heavy(stage):
     """Kernels and recognisers are imported when a stage runs."""
     assert modules(f"import corpusforge.stages.{stage}") & HEAVY == set()
+
+
+def test_plain_files_are_deduped_without_pandas(tmp_path):
+    """pyarrow imports it where it can, at a third of a second a process."""
+    rows = pa.table({"id": ["a", "b", "c", "d"], "text": ["one two three four five"] * 2 + ["fünf und sechs", ""]})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    file, out, index = (str(tmp_path / name) for name in ("rows.parquet", "out", "index"))
+    verbs = "from corpusforge import dedupe_files, index_files"
+    for then in (f"index_files({file!r}, {index!r})", f"dedupe_files({file!r}, {out!r}, against={index!r})"):
+        assert "pandas" not in modules(f"{verbs}; {then}")

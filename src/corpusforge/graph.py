@@ -59,7 +59,7 @@ GRAPH: Final = (
         "dedupe",
         ("ingest",),
         "exact and near duplicates; every removal names the kept row and the exact similarity",
-        method=3,
+        method=4,
         libraries=("numba", "polars"),
         private=True,
     ),

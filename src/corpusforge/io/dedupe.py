@@ -5,9 +5,9 @@
     clean/dropped.parquet            who went, for whom, how similar
     clean/metrics.json
 
-The texts are read twice and the other columns once, a slice per thread; between the passes there are 8 bytes per row
-and band on disk, and the shingle sets of the rows that share a band with another. Longer texts stay, then earlier rows;
-rows of `against` are there already and never go.
+All columns are read once to be written, and the texts once before that, a slice per thread. Between the two there are
+on disk 8 bytes per row and band and 8 per shingle, about twice the text: reading them back costs a tenth of making them
+anew. Longer texts stay, then earlier rows; rows of `against` are there already and never go.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ import pyarrow.parquet as pq
 from corpusforge.engine.local import in_threads
 from corpusforge.io import index
 from corpusforge.io.parquet import part_name
-from corpusforge.io.scratch import Scratch, room
+from corpusforge.io.scratch import Laid, Scratch, room
 from corpusforge.result import LEDGER
+from corpusforge.stages._guard import flat
 from corpusforge.stages._index import method_of
 from corpusforge.stages._near import Meetings, meetings, near
+from corpusforge.text.arrow import arrow, numbers
 from corpusforge.text.fingerprints import fingerprints, first_equal
 from corpusforge.text.minhash import band_hashes, candidate_probability, parameters, signatures
-from corpusforge.text.pairs import Sets, sets
+from corpusforge.text.pairs import Sets, distinct
 from corpusforge.text.shingles import shingle
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 Positions = npt.NDArray[np.int64]
 _STAGE: Final = "dedupe"
+_SETS: Final = 4_096  # sets of an index that are read at once
 _FACTS: Final = [("row_id", pa.string()), ("record_id", pa.string())]
 
 
@@ -55,28 +58,32 @@ class Sketches:
     bands: npt.NDArray[np.uint64]  # (bands, rows)
     content: npt.NDArray[np.uint64]  # (rows, 2)
     units: npt.NDArray[np.int32]
+    shingles: Laid
 
 
-def sketch(corpus: Texts, config: DedupeConfig, scratch: Path, workers: int) -> Sketches:
-    """Read all texts once; the bands lie on disk."""
+def sketch(work: Work, number: int) -> Sketches:
+    """Read all texts of a corpus once; bands and shingles lie on disk."""
+    corpus, config, scratch = work.corpora[number], work.config, work.scratch
     width, height = (0, 0) if config.exact_only else parameters(config.threshold, config.num_perm, config.recall)
     shape = (max(width, 1), max(corpus.rows, 1))
-    bands = room(scratch / f"bands-{id(corpus)}", shape)
+    bands = room(scratch / f"bands-{number}", shape)
+    laid = Laid(scratch / f"shingles-{number}")
     content, units = np.zeros((corpus.rows, 2), np.uint64), np.zeros(corpus.rows, np.int32)
 
-    def work(part: Slice) -> None:
+    def of(part: Slice) -> None:
         for at, texts in corpus.texts(part):
             end = at + len(texts)
             found = shingle(texts, config.shingle)
             units[at:end], content[at:end] = found.units, fingerprints(texts)
             if width:
+                laid.put(at, found.starts, found.hashes)
                 signature = signatures(found.hashes, found.starts, width * height, config.seed)
                 free = np.zeros(len(texts), np.uint64)
                 bands[:width, at:end] = band_hashes(signature, width, height, free).T
 
-    for _ in in_threads(work, corpus.slices, workers):
+    for _ in in_threads(of, corpus.slices, work.workers):
         pass
-    return Sketches(bands[:width, : corpus.rows], content, units)
+    return Sketches(bands[:width, : corpus.rows], content, units, laid)
 
 
 @dataclass(frozen=True)
@@ -107,14 +114,14 @@ class Work:
 
 def run(work: Work, out: Path) -> dict[str, Any]:
     """Decide and write; give the figures."""
-    sketches = [sketch(one, work.config, work.scratch, work.workers) for one in work.corpora]
+    sketches = [sketch(work, number) for number in range(len(work.corpora))]
     related = _related(work, sketches[0])
     return write(work, decide(work, sketches, related), related, out)
 
 
 def decide(work: Work, sketches: list[Sketches], related: Positions) -> Verdict:
     """Find who goes for whom; `related` are the rows of the index that new ones may be like."""
-    count, known = work.corpora[0].rows, work.starts[-1]
+    count = work.corpora[0].rows
     content = np.concatenate([*(one.content for one in sketches), *_of_index(work, related, "content")])
     units = np.concatenate([*(one.units for one in sketches), *_of_index(work, related, "units")])
     protected = np.arange(len(units)) >= count
@@ -135,7 +142,7 @@ def decide(work: Work, sketches: list[Sketches], related: Positions) -> Verdict:
         place = work.scratch / "sets"
         place.mkdir()
         near_to, similarity, made = near(
-            met, _sets(work, met, related, known), protected, work.config.threshold, Scratch(place), spread
+            met, _sets(work, sketches, met, related), protected, work.config.threshold, Scratch(place), spread
         )
         stated = round(candidate_probability(work.config.threshold, width, height), 6)
         figures = {"bands": width, "rows_per_band": height, "recall_at_threshold": stated, **made}
@@ -149,30 +156,24 @@ def decide(work: Work, sketches: list[Sketches], related: Positions) -> Verdict:
     )
 
 
-def _sets(work: Work, met: Meetings, related: Positions, known: int) -> Iterator[tuple[Positions, Sets]]:
+def _sets(work: Work, sketches: list[Sketches], met: Meetings, related: Positions) -> Iterator[tuple[Positions, Sets]]:
     """Shingle sets of the rows that meet."""
     wanted = np.sort(met.positions)
-    for start, corpus in zip(work.starts, work.corpora, strict=False):
+    for start, one in zip(work.starts, sketches, strict=False):
 
-        def of(part: Slice, start: int = start, corpus: Texts = corpus) -> list[tuple[Positions, Sets]]:
-            found = []
-            for at, texts in corpus.texts(part) if _some(wanted, start + part.start, part.rows) else ():
-                low, high = np.searchsorted(wanted, [start + at, start + at + len(texts)])
-                if high > low:
-                    own = wanted[low:high]
-                    found.append((own, sets(shingle(texts.take(pa.array(own - start - at)), work.config.shingle))))
-            return found
+        def of(first: int, start: int = start, laid: Laid = one.shingles) -> tuple[Positions, Sets]:
+            begin = start + first
+            own = wanted[slice(*np.searchsorted(wanted, [begin, begin + laid.rows(first)]))]
+            return own, distinct(*laid.take(first, own - begin))
 
-        for parts in in_threads(of, corpus.slices, work.workers):
-            yield from parts
+        yield from in_threads(of, one.shingles.firsts(), work.workers)
     if work.index is not None:
+        known = work.starts[-1]
         own = wanted[wanted >= known]
-        yield own, work.index.sets.take(related[own - known])
-
-
-def _some(wanted: Positions, start: int, rows: int) -> bool:
-    low, high = np.searchsorted(wanted, [start, start + rows])
-    return bool(high > low)
+        known_sets = work.index.sets
+        parts = [own[at : at + _SETS] for at in range(0, len(own), _SETS)]
+        taken = in_threads(lambda part: known_sets.take(related[part - known]), parts, work.workers)
+        yield from zip(parts, taken, strict=True)
 
 
 def _related(work: Work, new: Sketches) -> Positions:
@@ -187,8 +188,10 @@ def _of_index(work: Work, related: Positions, name: str) -> list[Any]:
     if work.index is None:
         return []
     if name == "content":
-        return [np.stack([work.index.facts[half].to_numpy()[related] for half in ("content_0", "content_1")], axis=1)]
-    return [work.index.facts[name].to_numpy()[related]]
+        return [
+            np.stack([numbers(flat(work.index.facts[half]))[related] for half in ("content_0", "content_1")], axis=1)
+        ]
+    return [numbers(flat(work.index.facts[name]))[related]]
 
 
 def _bands_of_index(work: Work, related: Positions, number: int) -> list[Any]:
@@ -204,7 +207,7 @@ def write(work: Work, verdict: Verdict, related: Positions, out: Path) -> dict[s
 
     def keep(job: tuple[int, Slice]) -> int:
         number, part = job
-        rows = new.read(part).filter(pa.array(~gone[part.start : part.start + part.rows]))
+        rows = new.read(part).filter(arrow(~gone[part.start : part.start + part.rows]))
         named = [name for name in rows.column_names if name not in plain]
         pq.write_table(rows, out / "kept" / part_name(number), compression=new.codec(part), use_dictionary=named)
         return int(rows.num_rows)
@@ -227,7 +230,9 @@ def _ledger(work: Work, verdict: Verdict, related: Positions, gone: Positions) -
     """A line per row that went, naming the row that stays by the user's own id, else by its file's name and number."""
     every_name = [names(corpus) for corpus in work.corpora]
     if work.index is not None:
-        every_name.append(pl.DataFrame(pl.from_arrow(work.index.facts.select(["row_id", "record_id"]).take(related))))
+        every_name.append(
+            pl.DataFrame(pl.from_arrow(work.index.facts.select(["row_id", "record_id"]).take(arrow(related))))
+        )
     every = pl.concat(every_name)
     own, kept = every[gone], every[verdict.partner[gone]]
     exact = pl.Series(verdict.exact[gone])
@@ -269,18 +274,20 @@ def names(corpus: Texts) -> pl.DataFrame:
 def write_index(work: Work, folder: Path) -> int:
     """Write an index of the (only) corpus; give its rows."""
     (corpus,) = work.corpora
-    made = sketch(corpus, work.config, work.scratch, work.workers)
+    made = sketch(work, 0)
     own = names(corpus).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.schema(_FACTS))
-    facts = own.append_column("units", pa.array(made.units))
+    facts = own.append_column("units", arrow(made.units))
     for half in (0, 1):
-        facts = facts.append_column(f"content_{half}", pa.array(made.content[:, half]))
+        facts = facts.append_column(f"content_{half}", arrow(made.content[:, half]))
     blank = made.units == 0
     bands = np.where(blank, np.uint64(0), made.bands)
     lookups = {"content": np.where(blank, np.uint64(0), made.content[:, 0])}
 
-    def of(part: Slice) -> list[Sets]:
-        return [sets(shingle(texts, work.config.shingle)) for _, texts in corpus.texts(part)]
+    laid = made.shingles
 
-    parts = (one for found in in_threads(of, corpus.slices, work.workers) for one in found)
+    def of(first: int) -> Sets:
+        return distinct(*laid.take(first, np.arange(laid.rows(first))))
+
+    parts = in_threads(of, laid.firsts(), work.workers)
     index.write(folder, method_of(work.config, "texts"), facts, bands, lookups, parts)
     return corpus.rows

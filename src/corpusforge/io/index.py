@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
 from corpusforge.engine.local import in_threads, workers_from_environment
 from corpusforge.errors import SourceError
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NAME: Final = "index.json"
-_FORMAT: Final = 1
-_BLOCK: Final = 16 << 20
+_FORMAT: Final = 2
+_BLOCK: Final = 1 << 20
 _TYPES: Final = {".u64": "uint64", ".u32": "uint32", ".i64": "int64", ".ipc": "uint8"}
 
 
@@ -84,7 +84,7 @@ def write(
                 sums.append(_sums(part))
         np.concatenate(starts).tofile(out / "starts.i64")
         np.concatenate(sums).tofile(out / "sums.u64")
-        files = {file.name: {"bytes": file.stat().st_size, "crc32": _crc(file)} for file in sorted(out.iterdir())}
+        files = {file.name: {"bytes": file.stat().st_size, "xxh3": _checksum(file)} for file in sorted(out.iterdir())}
         names = [f"band_{i:03d}" for i in range(len(bands))] + list(lookups)
         said = {"format": _FORMAT, "rows": facts.num_rows, "method": method, "lookups": names, "files": files}
         atomic.write_json(out / NAME, said)
@@ -109,7 +109,7 @@ def _opened(folder: Path, said: dict[str, Any]) -> SignatureIndex:
     whole = [file for file in told if file not in ("values.u64", "bands.u64")]
 
     def checked(file: str) -> tuple[str, bool]:  # read, not by the page: most pages are not looked at again
-        return file, _crc(folder / file) == told[file]["crc32"]
+        return file, _checksum(folder / file) == told[file]["xxh3"]
 
     for file, right in in_threads(checked, whole, workers_from_environment()):
         if not right:
@@ -168,13 +168,17 @@ def _array(path: Path, kind: Any) -> npt.NDArray[Any]:
 
 def _sums(sets: Sets) -> npt.NDArray[np.uint64]:
     """The sum of each set's hashes."""
-    ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sets.values, dtype=np.uint64)])
-    return np.asarray(ends[sets.starts[1:]] - ends[sets.starts[:-1]])
+    filled = np.flatnonzero(np.diff(sets.starts))
+    sums = np.zeros(len(sets), np.uint64)
+    if len(filled):
+        sums[filled] = np.add.reduceat(sets.values, sets.starts[filled])
+    return sums
 
 
-def _crc(path: Path) -> int:
-    found = 0
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            found = zlib.crc32(block, found)
-    return found
+def _checksum(path: Path) -> str:
+    """XXH3 of a file, in hexadecimal."""
+    found, block = xxhash.xxh3_64(), bytearray(_BLOCK)
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(block):
+            found.update(memoryview(block)[:size])
+    return found.hexdigest()

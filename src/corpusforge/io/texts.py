@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusforge.errors import SchemaError, SourceError
+from corpusforge.text.arrow import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 _ROWS: Final = 16_384  # row groups smaller than this are read together
-_AT_ONCE: Final = 8_192  # rows whose shingles are in memory at once: more cost more than they save
+_AT_ONCE: Final = 8192  # rows whose shingles are in memory at once: more cost more than they save
 _BYTES: Final = 16 << 20  # text that is worked on at once, unless one row has more
 _TEXT_TYPES: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
@@ -78,9 +79,10 @@ class Texts:
         column = self.read(part, [self.text])[self.text]
         at = part.start
         for chunk in column.chunks:
-            sizes = pc.fill_null(pc.binary_length(chunk), 0).to_numpy(zero_copy_only=False)
-            for a, b in itertools.pairwise(_cuts(np.asarray(sizes, np.int64))):
-                yield at + a, pc.fill_null(chunk.slice(a, b - a).cast(pa.string()), "")
+            sizes = numbers(pc.binary_length(chunk)).astype(np.int64)
+            for a, b in itertools.pairwise(_cuts(sizes)):
+                some = chunk.slice(a, b - a).cast(pa.string())
+                yield at + a, pc.fill_null(some, "") if some.null_count else some
             at += len(chunk)
 
     def ids(self) -> pa.ChunkedArray | None:

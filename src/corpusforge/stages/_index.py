@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Positions = npt.NDArray[np.int64]
 BAND: Final = "band_"
-_VERSION = 1  # raise it when shingles, guards or signatures change
+_VERSION = 2  # raise it when shingles, guards or signatures change
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from corpusforge.text.kernels import T, jit
 from corpusforge.text.normalise import composed
+from corpusforge.text.registers import load
 from corpusforge.text.shingles import buffers
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ def _fingerprints(offsets: Offsets, data: Bytes) -> Hashes:
         while at < end:
             word = np.uint64(0)
             if at + 8 <= end:
-                for i in range(8):
-                    word |= np.uint64(data[at + i]) << np.uint64(8 * i)
+                word = load(data, at)
             else:
                 for i in range(end - at):
                     word |= np.uint64(data[at + i]) << np.uint64(8 * i)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from corpusforge.errors import ConfigError
 from corpusforge.text.kernels import T, jit
-from corpusforge.text.shingles import _mix
+from corpusforge.text.words import finalise
 
 if TYPE_CHECKING:
     from corpusforge.text.shingles import Hashes
@@ -164,7 +164,7 @@ def _signatures_64(hashes: Hashes, starts: npt.NDArray[np.int64], a: Hashes, b: 
     for row in range(count):
         least = out[row]
         for at in range(starts[row], starts[row + 1]):
-            h = _mix(hashes[at])
+            h = finalise(hashes[at])
             for p in range(len(a)):
                 least[p] = min(least[p], a[p] * h + b[p])
     return out

@@ -20,7 +20,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusforge.text.arrow import arrow
 from corpusforge.text.kernels import T, jit
+from corpusforge.text.registers import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +60,7 @@ _LAST: Final = 0x323B0  # no letters are assigned behind this code point
 _INERT_BLOCKS: Final = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x1F300, 0x1FAFF))
 _FIRST_MARK: Final = 0x300  # no character before it joins the one before
 _FOLDS: Final = (["ß", "ς"], ["ss", "σ"])
+_HIGH: Final = np.uint64(0x8080808080808080)
 _BY_CATEGORY: Final = {"L": LETTER, "N": DIGIT, "M": MARK}
 
 
@@ -75,18 +78,21 @@ def _where(texts: pa.Array, form: int, change: Callable[[pl.Series], pl.Series])
     """The texts, changed where some character is not inert in that form."""
     plain = texts if pa.types.is_string(texts.type) else texts.cast(pa.string())
     plain = pc.fill_null(plain, "") if plain.null_count else plain
-    wide = np.flatnonzero(~pc.string_is_ascii(plain).to_numpy(zero_copy_only=False))
+    _, raw_offsets, raw_data = plain.buffers()
+    if not len(plain) or raw_data is None or not raw_data.size:
+        return plain
+    offsets = np.frombuffer(raw_offsets, np.int32)[plain.offset : plain.offset + len(plain) + 1]
+    data = np.frombuffer(raw_data, np.uint8)
+    wide = np.flatnonzero(_not_ascii(offsets, data))
     if len(wide):
-        _, raw_offsets, raw_data = plain.buffers()
-        offsets = np.frombuffer(raw_offsets, np.int32)[plain.offset :]
-        wide = wide[_has_other(offsets, np.frombuffer(raw_data, np.uint8), _inert(form), wide)]
+        wide = wide[_has_other(offsets, data, _inert(form), wide)]
     if not len(wide):
         return plain
     mask = np.zeros(len(plain), bool)
     mask[wide] = True
-    changed = change(pl.Series(pl.from_arrow(plain.take(pa.array(wide)))))
+    changed = change(pl.Series(pl.from_arrow(plain.take(arrow(wide)))))
     return pc.replace_with_mask(
-        plain, pa.array(mask), changed.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string())
+        plain, arrow(mask), changed.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string())
     )
 
 
@@ -124,6 +130,24 @@ def character_classes() -> npt.NDArray[np.uint8]:
         block[(block == LETTER) | (block == MARK)] = UNIT
     table.flags.writeable = False
     return table
+
+
+@jit(nb.boolean[::1](_OFFSETS, _BYTES))
+def _not_ascii(offsets: Any, data: Bytes) -> npt.NDArray[np.bool_]:
+    """Whether each row has a byte beyond ASCII."""
+    out = np.zeros(len(offsets) - 1, np.bool_)
+    for row in range(len(out)):
+        at = np.int64(offsets[row])
+        end = np.int64(offsets[row + 1])
+        seen = np.uint64(0)
+        while at + 8 <= end:
+            seen |= load(data, at)
+            at += 8
+        while at < end:
+            seen |= np.uint64(data[at])
+            at += 1
+        out[row] = (seen & _HIGH) != 0
+    return out
 
 
 @jit(nb.boolean[::1](_OFFSETS, _BYTES, _TABLE, _ROWS))

@@ -41,15 +41,24 @@ class Sets:
 
     def take(self, places: Positions) -> Sets:
         """The sets at `places`, in that order."""
-        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[places])]).astype(np.int64)
-        return Sets(np.asarray(_take(self.values, self.starts, np.asarray(places, np.int64), starts)), starts)
+        return Sets(*gather(self.values, self.starts, places))
 
 
 def sets(shingles: Shingles) -> Sets:
     """The distinct shingles of each row, in the order of the text."""
-    values = shingles.hashes.copy()
-    starts = _sets(values, shingles.starts)
-    return Sets(values[: starts[-1]].copy(), starts)
+    return distinct(shingles.hashes.copy(), shingles.starts)
+
+
+def distinct(values: Hashes, starts: Positions) -> Sets:
+    """The distinct values of each row; `values` is used up."""
+    ends = _sets(values, starts)
+    return Sets(values[: ends[-1]], ends)
+
+
+def gather(values: Hashes, starts: Positions, places: Positions) -> tuple[Hashes, Positions]:
+    """The values of the rows at `places`, one row behind the other, and where each begins."""
+    to = np.concatenate([[0], np.cumsum(np.diff(starts)[places])]).astype(np.int64)
+    return np.asarray(_take(values, starts, np.asarray(places, np.int64), to)), to
 
 
 def jaccard(one: Sets, i: int, other: Sets, j: int) -> float:

@@ -17,7 +17,7 @@ The hashes depend on the text alone: not on the platform's byte order, the proce
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numba as nb
 import numpy as np
@@ -25,7 +25,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusforge.text.kernels import Bytes, T, jit
-from corpusforge.text.normalise import DIGIT, IGNORED, MARK, SEPARATOR, UNIT, character_classes, normalise
+from corpusforge.text.normalise import character_classes, normalise
+from corpusforge.text.words import ROOM, finalise, fold, hash_words, until
 
 Offsets = npt.NDArray[np.int32]
 Hashes = npt.NDArray[np.uint64]
@@ -41,8 +42,6 @@ _SECTION: Final = np.uint8(0x1E)
 _M1: Final = np.uint64(0xFF51AFD7ED558CCD)  # MurmurHash3 finaliser
 _M2: Final = np.uint64(0xC4CEB9FE1A85EC53)
 _S33: Final = np.uint64(33)
-_NINE: Final = ord("9")
-_FOLDED: Final = np.array([ord(chr(i).lower()) if chr(i).isalnum() else 0 for i in range(128)], np.uint8)
 
 
 @dataclass(frozen=True)
@@ -58,19 +57,20 @@ class Shingles:
 def shingle(texts: pa.Array, k: int) -> Shingles:
     """Shingles of `k` units of each text (any Arrow string array; nulls are empty).
 
-    Takes up to 8 bytes per byte of all texts, and 4 for one of a thousand words; hand over a slice at a time.
+    Takes 4 bytes per byte of all texts and 6 more per byte of the longest; hand over a slice at a time.
     """
     offsets, data = buffers(normalise(texts))
     count = len(offsets) - 1
     longest = int(np.diff(offsets).max()) if count else 0
+    folded = np.empty(2 * longest + ROOM, np.uint8)
     starts = np.zeros(count + 1, np.int64)
     units = np.zeros(count, np.int32)
     numbers = np.zeros(count, np.uint64)
     # A unit takes at least two bytes (a letter and what parts it from the next), save for the last of a text.
     hashes = np.empty((len(data) + count) // 2 + 1, np.uint64)
     scratch = np.empty((longest + 1) // 2 + 1, np.uint64)
-    _shingle_rows(offsets, data, character_classes(), k, scratch, hashes, starts, units, numbers)
-    return Shingles(hashes[: starts[-1]].copy(), starts, units, numbers)
+    _shingle_rows(offsets, data, character_classes(), k, folded, scratch, hashes, starts, units, numbers)
+    return Shingles(hashes[: starts[-1]], starts, units, numbers)
 
 
 def text_keys(texts: pa.Array) -> npt.NDArray[np.uint64]:
@@ -86,7 +86,9 @@ def byte_keys(values: pa.Array) -> npt.NDArray[np.uint64]:
 def short_keys(texts: pa.Array, k: int) -> npt.NDArray[np.uint64]:
     """Hash each text of fewer than `k` units as `text_keys` does; 0 for the longer ones."""
     offsets, data = buffers(normalise(texts))
-    return np.asarray(_short_keys(offsets, data, character_classes(), k))
+    longest = int(np.diff(offsets).max(initial=0))
+    folded, scratch = np.empty(2 * longest + ROOM, np.uint8), np.empty((longest + 1) // 2 + 1, np.uint64)
+    return np.asarray(_short_keys(offsets, data, character_classes(), k, folded, scratch))
 
 
 def combine(*columns: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -116,76 +118,6 @@ def buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uin
     return offsets - offsets[0] if offsets[0] else offsets, data[offsets[0] : offsets[-1]]
 
 
-@jit(nb.uint64(nb.uint64))
-def _mix(value: np.uint64) -> np.uint64:
-    value = (value ^ (value >> _S33)) * _M1
-    value = (value ^ (value >> _S33)) * _M2
-    return value ^ (value >> _S33)
-
-
-@jit(T.UniTuple(nb.int64, 2)(_BYTES, nb.int64, nb.int64))
-def _decode(data: Bytes, at: int, end: int) -> tuple[Any, int]:
-    """Code point at `at`, ASCII lower-cased, and its width; a byte that cannot begin a character is taken alone."""
-    lead = np.int64(data[at])
-    if lead < 0x80:
-        return (lead + 32 if 65 <= lead <= 90 else lead), 1
-    width = 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2 if lead >= 0xC0 else 1
-    if width == 1 or at + width > end:
-        return 0xFFFD, 1
-    point = lead & (0x7F >> width)
-    for i in range(1, width):
-        point = (point << 6) | (np.int64(data[at + i]) & 0x3F)
-    return point, width
-
-
-@jit(T.Tuple((nb.int64, nb.uint64))(_BYTES, nb.int64, nb.int64, _BYTES, nb.int64, nb.uint64[::1], nb.uint64))
-def _units(  # noqa: C901  one pass over the bytes: a call per letter would cost more than the letter
-    data: Bytes, begin: int, end: int, classes: Bytes, limit: int, out: Hashes, numbers: np.uint64
-) -> tuple[int, np.uint64]:
-    """Write the hashes of the units of data[begin:end] to `out`, at most `limit`; give count and numbers' hash."""
-    count = 0
-    word = _BASIS
-    inside = False
-    digits = False
-    at = begin
-    while at <= end and count < limit:
-        if at < end and data[at] < 0x80:  # ASCII, the most of most texts: a letter, a digit, or what ends a word
-            letter = _FOLDED[data[at]]
-            at += 1
-            if letter:
-                word = (word ^ np.uint64(letter)) * _PRIME
-                inside = True
-                if letter <= _NINE:
-                    digits = True
-                continue
-            point, kind = 0, SEPARATOR
-        elif at < end:
-            point, width = _decode(data, at, end)
-            kind = int(classes[point]) if point < len(classes) else SEPARATOR
-            at += width
-        else:
-            point, kind = 0, SEPARATOR
-            at += 1
-        if kind == IGNORED or (kind == MARK and not inside):
-            continue
-        if inside and kind in (SEPARATOR, UNIT):
-            out[count] = _mix(word)
-            if digits:
-                numbers = _mix((numbers ^ out[count]) * _STEP)
-            count += 1
-            word = _BASIS
-            inside = digits = False
-        if kind == UNIT and count < limit:
-            out[count] = _mix((_BASIS ^ np.uint64(point)) * _PRIME)
-            count += 1
-        elif kind != SEPARATOR and kind != UNIT:
-            word = (word ^ np.uint64(point)) * _PRIME
-            inside = True
-            if kind == DIGIT:
-                digits = True
-    return count, numbers
-
-
 @jit(nb.uint64(_BYTES, nb.int64, nb.int64))
 def _key(data: Bytes, begin: int, end: int) -> np.uint64:
     """Hash the characters of data[begin:end]; a run of blanks counts once, at the ends not at all."""
@@ -202,7 +134,7 @@ def _key(data: Bytes, begin: int, end: int) -> np.uint64:
             blank = False
         any_seen = True
         key = (key ^ np.uint64(byte + 32 if 65 <= byte <= 90 else byte)) * _PRIME
-    return _mix(key) if any_seen else np.uint64(0)
+    return finalise(key) if any_seen else np.uint64(0)
 
 
 @jit(nb.int64(nb.uint64[::1], nb.int64, nb.int64, nb.uint64, nb.uint64[::1], nb.int64))
@@ -217,14 +149,23 @@ def _roll(units: Hashes, count: int, k: int, salt: np.uint64, out: Hashes, at: i
             value -= units[i - k] * top
         value = value * _STEP + units[i]
         if i >= k - 1:
-            out[at] = _mix(value + salt)
+            out[at] = finalise(value + salt)
             at += 1
     return at
 
 
 @jit(
     nb.void(
-        _OFFSETS, _BYTES, _BYTES, nb.int64, nb.uint64[::1], nb.uint64[::1], nb.int64[::1], nb.int32[::1], nb.uint64[::1]
+        _OFFSETS,
+        _BYTES,
+        _BYTES,
+        nb.int64,
+        nb.uint8[::1],
+        nb.uint64[::1],
+        nb.uint64[::1],
+        nb.int64[::1],
+        nb.int32[::1],
+        nb.uint64[::1],
     )
 )
 def _shingle_rows(
@@ -232,6 +173,7 @@ def _shingle_rows(
     data: Bytes,
     classes: Bytes,
     k: int,
+    folded: Bytes,
     scratch: Hashes,
     hashes: Hashes,
     starts: npt.NDArray[np.int64],
@@ -244,16 +186,15 @@ def _shingle_rows(
         end = np.int64(offsets[row + 1])
         section = 0
         while begin <= end:
-            stop = begin
-            while stop < end and data[stop] != _SECTION:
-                stop += 1
-            count, numbers[row] = _units(data, begin, stop, classes, len(scratch), scratch, numbers[row])
+            stop, plain = until(data, begin, end, _SECTION)
+            size = fold(data, begin, stop, classes, plain, folded)
+            count, numbers[row] = hash_words(folded, size, scratch, numbers[row])
             salt = np.uint64(section) * _M2
             first = at
             if count >= k:
                 at = _roll(scratch, count, k, salt, hashes, at)
             elif count:
-                hashes[at] = _mix(_key(data, begin, stop) + salt + np.uint64(1))
+                hashes[at] = finalise(_key(data, begin, stop) + salt + np.uint64(1))
                 at += 1
             for i in range(first, at):
                 hashes[i] = hashes[i] | ANSWER_BIT if section else hashes[i] & ~ANSWER_BIT
@@ -279,17 +220,17 @@ def _byte_keys(offsets: Offsets, data: Bytes) -> Hashes:
         for at in range(offsets[row], offsets[row + 1]):
             key = (key ^ np.uint64(data[at])) * _PRIME
         if offsets[row + 1] > offsets[row]:
-            out[row] = _mix(key)
+            out[row] = finalise(key)
     return out
 
 
-@jit(nb.uint64[::1](_OFFSETS, _BYTES, _BYTES, nb.int64))
-def _short_keys(offsets: Offsets, data: Bytes, classes: Bytes, k: int) -> Hashes:
+@jit(nb.uint64[::1](_OFFSETS, _BYTES, _BYTES, nb.int64, nb.uint8[::1], nb.uint64[::1]))
+def _short_keys(offsets: Offsets, data: Bytes, classes: Bytes, k: int, folded: Bytes, scratch: Hashes) -> Hashes:
     out = np.zeros(len(offsets) - 1, np.uint64)
-    scratch = np.empty(k, np.uint64)
     for row in range(len(out)):
         begin = np.int64(offsets[row])
         end = np.int64(offsets[row + 1])
-        if _units(data, begin, end, classes, k, scratch, np.uint64(0))[0] < k:
+        size = fold(data, begin, end, classes, False, folded)
+        if hash_words(folded, size, scratch, np.uint64(0))[0] < k:
             out[row] = _key(data, begin, end)
     return out

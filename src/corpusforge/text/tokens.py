@@ -26,8 +26,9 @@ import pyarrow as pa
 
 from corpusforge.errors import ConfigError
 from corpusforge.text.kernels import Bytes, T, jit
-from corpusforge.text.normalise import IGNORED, MARK, SEPARATOR, UNIT, character_classes, normalise
-from corpusforge.text.shingles import Hashes, Offsets, _decode, _shingle_rows, buffers
+from corpusforge.text.normalise import character_classes, normalise
+from corpusforge.text.shingles import Hashes, Offsets, _shingle_rows, buffers
+from corpusforge.text.words import OTHER_DIGIT, ROOM, fold, until
 
 _BYTES: Final = T.Array(nb.uint8, 1, "C", readonly=True)
 _OFFSETS: Final = T.Array(nb.int32, 1, "C", readonly=True)
@@ -65,7 +66,8 @@ def spans(texts: pa.Array, k: int) -> Tokens:
     found = np.empty((len(data) + count + 1, 3), np.int64)
     starts = np.zeros(count + 1, np.int64)
     longest = int(np.diff(offsets).max()) if count else 0
-    size = _spans(offsets, data, character_classes(), k, np.empty(longest + 2, np.int64), clean, found, starts)
+    folded, places = np.empty(2 * longest + ROOM, np.uint8), np.empty(longest + 2, np.int64)
+    size = _spans(offsets, data, character_classes(), k, folded, places, clean, found, starts)
     return Tokens(clean[:size], found[: starts[-1]], starts)
 
 
@@ -106,37 +108,28 @@ def sha1_hashes(texts: pa.Array, k: int) -> tuple[Hashes, Positions]:
     return np.concatenate(parts) if parts else np.zeros(0, np.uint64), np.cumsum(np.concatenate(sizes))
 
 
-@jit(nb.int64(_BYTES, nb.int64, nb.int64, _BYTES, nb.uint8[::1], nb.int64, nb.int64[::1]))
-def _write_units(data: Bytes, at: int, end: int, classes: Bytes, clean: Bytes, to: int, places: Positions) -> int:
-    """Write the units of data[at:end] from clean[to] on, a blank behind each; give their number.
+@jit(nb.int64(nb.uint8[::1], nb.int64, nb.uint8[::1], nb.int64, nb.int64[::1]))
+def _write_units(folded: Bytes, size: int, clean: Bytes, to: int, places: Positions) -> int:
+    """Write the words of a folded text from clean[to] on, a blank behind each; give their number.
 
-    The same reading as `shingles._units`. places[i] is where unit i begins, places[count] where a further one would.
+    places[i] is where word i begins, places[count] where a further one would.
     """
     count = 0
     inside = False
-    while at <= end:
-        point, width = _decode(data, at, end) if at < end else (0, 1)
-        kind = classes[point] if point < len(classes) else SEPARATOR
-        if kind == IGNORED or (kind == MARK and not inside):
-            at += width
-            continue
-        if inside and kind in (SEPARATOR, UNIT):
-            clean[to] = _BLANK
-            to += 1
-            count += 1
-            inside = False
-        if kind != SEPARATOR:
-            if not inside:
-                places[count] = to
-            inside = kind != UNIT
-            for i in range(at, at + width):
-                clean[to] = point if width == 1 else data[i]
-                to += 1
-            if kind == UNIT:
+    for i in range(size + 1):
+        if folded[i] == 0:
+            if inside:
                 clean[to] = _BLANK
                 to += 1
                 count += 1
-        at += width
+            inside = False
+            continue
+        if not inside:
+            places[count] = to
+            inside = True
+        if folded[i] != OTHER_DIGIT:
+            clean[to] = folded[i]
+            to += 1
     places[count] = to
     return count
 
@@ -160,12 +153,17 @@ def _write_whole(data: Bytes, begin: int, end: int, clean: Bytes, to: int) -> in
     return to
 
 
-@jit(nb.int64(_OFFSETS, _BYTES, _BYTES, nb.int64, nb.int64[::1], nb.uint8[::1], nb.int64[:, ::1], nb.int64[::1]))
+@jit(
+    nb.int64(
+        _OFFSETS, _BYTES, _BYTES, nb.int64, nb.uint8[::1], nb.int64[::1], nb.uint8[::1], nb.int64[:, ::1], nb.int64[::1]
+    )
+)
 def _spans(
     offsets: Offsets,
     data: Bytes,
     classes: Bytes,
     k: int,
+    folded: Bytes,
     places: Positions,
     clean: Bytes,
     out: Positions,
@@ -177,10 +175,8 @@ def _spans(
         end = np.int64(offsets[row + 1])
         section = 0
         while begin <= end:
-            stop = begin
-            while stop < end and data[stop] != _SECTION:
-                stop += 1
-            count = _write_units(data, begin, stop, classes, clean, to, places)
+            stop, plain = until(data, begin, end, _SECTION)
+            count = _write_units(folded, fold(data, begin, stop, classes, plain, folded), clean, to, places)
             for i in range(count - k + 1):
                 out[at, 0], out[at, 1], out[at, 2] = places[i], places[i + k] - 1, section
                 at += 1
@@ -203,9 +199,9 @@ def _token_hash(data: Bytes, classes: Bytes, k: int) -> tuple[int, np.uint64]:
     offsets = np.array([0, len(data)], np.int32)
     hashes = np.zeros(len(data) + 2, np.uint64)
     starts = np.zeros(2, np.int64)
-    scratch = np.empty(len(data) + 2, np.uint64)
+    folded, scratch = np.empty(2 * len(data) + ROOM, np.uint8), np.empty(len(data) + 2, np.uint64)
     units, numbers = np.zeros(1, np.int32), np.zeros(1, np.uint64)
-    _shingle_rows(offsets, data, classes, k, scratch, hashes, starts, units, numbers)
+    _shingle_rows(offsets, data, classes, k, folded, scratch, hashes, starts, units, numbers)
     return starts[1], hashes[0]
 
 
