@@ -43,7 +43,8 @@ def test_file_with_a_story_and_a_config(stage):
     config = getattr(module(stage), class_name(stage))
     assert issubclass(config, StageConfig)
     assert len(module(stage).__doc__) > 100
-    assert 0 < len(config.model_fields) <= 10
+    options = [field for field in config.model_fields.values() if not field.exclude]  # what can change the output
+    assert 0 < len(options) <= 10
 
 
 @pytest.mark.parametrize("stage", graph.NAMES)

@@ -97,6 +97,8 @@ def dedupe_files(
     result is not replaced. Raises ConfigError, SourceError, SchemaError, StorageError.
     """
     chosen = configure(DedupeConfig, config, options)
+    if chosen.cache:
+        raise ConfigError("cache: files have none", hint="a project's stage has: dedupe.cache in params.yaml")
     if chosen.semantic:
         raise ConfigError("semantic: files are compared by their words", hint="cf.dedupe(cf.read(FILE), semantic={…})")
     target = Path(out)

@@ -171,6 +171,10 @@ def _kept(project: Project) -> Iterator[Look]:
         yield Look(
             OK, "scrubbed data", f"data/{{{','.join(clean)}}}: {_mebibytes(project.root / 'data'):,.0f} MiB in data/"
         )
+    known = project.params.dedupe.cache
+    if known and (project.root / known).is_dir():
+        says = f"{known}: {_mebibytes(project.root / known):,.0f} MiB, hashes of rows before scrubbing"
+        yield Look(NOTE, "dedupe.cache", says, "stays here, outside git and DVC; may be deleted")
     cache = project.root / ".dvc" / "cache"
     if cache.is_dir():
         yield Look(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -46,9 +47,10 @@ _RUNNERS: Final = {
 }
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from corpusforge.io.cache import RowCache
     from corpusforge.project import Project
 
 
@@ -91,15 +93,30 @@ def _run_tables(project: Project, name: str, out: Path) -> dict[str, Any]:
     (out / "scratch").mkdir()
     jobs = [Job(name, config, loaded, source, out, number) for number, source in enumerate(sources)]
     whole: dict[str, Any] = {}
-    with LocalEngine(workers_for(sum(source.stat().st_size for source in sources))) as engine:
-        if isinstance(stage, Decided):
-            engine.map(summarise, jobs, _progress(name, "summarise", len(jobs)))
-            whole = _decide(stage, jobs, engine.workers)
-        partial = add_up(engine.map(apply, jobs, _progress(name, "rows", len(jobs))))
+    with _remembering(name, loaded.get("cache")) as remember:
+        with LocalEngine(workers_for(sum(source.stat().st_size for source in sources))) as engine:
+            if isinstance(stage, Decided):
+                engine.map(summarise, jobs, _progress(name, "summarise", len(jobs)))
+                whole = _decide(stage, jobs, engine.workers)
+            partial = add_up(engine.map(apply, jobs, _progress(name, "rows", len(jobs))))
+        remember([job.scratch("summary") for job in jobs])
     for ledger in ("dropped", "changes"):
         _join_ledgers([job.scratch(ledger) for job in jobs], out / f"{ledger}.parquet")
     shutil.rmtree(out / "scratch")
     return {**_counts_first(partial), **whole}
+
+
+@contextmanager
+def _remembering(stage: str, cache: RowCache | None) -> Iterator[Callable[[list[Path]], None]]:
+    """What to call when all is done, so that the next build knows the rows of this one; says what there is to say."""
+    if cache is None:
+        yield lambda _summaries: None
+        return
+    try:
+        yield cache.finish
+    finally:
+        cache.close()
+        sys.stderr.writelines(f"{stage}: {note}\n" for note in dict.fromkeys(cache.notes))
 
 
 def _counts_first(metrics: dict[str, Any]) -> dict[str, Any]:

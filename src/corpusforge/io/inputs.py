@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from corpusforge.io import attempts, encoders, index, overrides, parquet
+from corpusforge.io import attempts, cache, encoders, index, overrides, parquet
 from corpusforge.io.benchmarks import load_benchmarks
 from corpusforge.io.keys import load_key
 from corpusforge.io.settle import REFUSED
@@ -27,19 +27,26 @@ def load(names: tuple[str, ...], params: Params, root: Path) -> dict[str, Any]:
             from corpusforge.io.tokenizer import load_tokenizer
 
             loaded[name] = load_tokenizer(params.grade.counter, root)
-        elif name == "refused":
-            files = sorted((root / "data" / "ingest" / REFUSED).glob("part-*.parquet"))
-            loaded[name] = parquet.Gather(files) if files else None
-        elif name == "reference":
-            against = params.dedupe.against
-            loaded[name] = index.IndexFolder(root / against) if against else None
-        elif name == "encoder":
-            loaded[name] = encoders.of(params.dedupe.semantic, root) if params.dedupe.semantic else None
-        elif name == "overrides":
-            loaded[name] = overrides.read(root)
         elif name == "rollouts":
             rollouts = params.blend.rollouts
             loaded[name] = attempts.read(root / rollouts.path) if rollouts else None
         else:
-            raise KeyError(name)
+            loaded[name] = _of_dedupe(name, params, root)
     return loaded
+
+
+def _of_dedupe(name: str, params: Params, root: Path) -> Any:
+    """An input of dedupe. Raises KeyError for what is none."""
+    config = params.dedupe
+    if name == "refused":
+        files = sorted((root / "data" / "ingest" / REFUSED).glob("part-*.parquet"))
+        return parquet.Gather(files) if files else None
+    if name == "reference":
+        return index.IndexFolder(root / config.against) if config.against else None
+    if name == "encoder":
+        return encoders.of(config.semantic, root) if config.semantic else None
+    if name == "overrides":
+        return overrides.read(root)
+    if name == "cache":
+        return cache.of(config, root)
+    raise KeyError(name)

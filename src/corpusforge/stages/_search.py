@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from corpusforge.stages._cache import Cached
 from corpusforge.stages._guard import flat
 from corpusforge.stages._index import Indexed, band
 from corpusforge.stages._pieces import pieces
@@ -87,6 +88,7 @@ def _near(
     protected[stay] = 2
     own = behind[0][1]
     parts = sets_of(np.sort(met.positions), config, behind)
+    parts = own.keeping(parts) if isinstance(own, Cached) else parts
     partner, similarity, figures = near(met, parts, protected, config.threshold, own.store(), own.spread)
     stated = round(candidate_probability(config.threshold, width, height), 6)
     return partner, similarity, {"bands": width, "rows_per_band": height, "recall_at_threshold": stated, **figures}
@@ -95,7 +97,7 @@ def _near(
 def sets_of(
     positions: Positions, config: DedupeConfig, behind: list[tuple[int, Any]]
 ) -> Iterator[tuple[Positions, Sets]]:
-    """Shingle sets of the rows at `positions` (ascending), their texts fetched slice by slice."""
+    """Shingle sets of the rows at `positions` (ascending): known ones, then those whose texts are fetched by slices."""
     from corpusforge.text.pairs import sets
     from corpusforge.text.shingles import shingle
 
@@ -112,6 +114,12 @@ def sets_of(
         if isinstance(rows, Indexed):
             yield wanted, rows.sets(wanted - start)
             continue
+        if isinstance(rows, Cached):
+            told = [np.zeros(0, np.int64)]
+            for own, part in rows.sets(wanted):  # the corpus begins at 0
+                yield own, part
+                told.append(own)
+            wanted = np.setdiff1d(wanted, np.concatenate(told), assume_unique=True)
         for found in rows.map(of, wanted - start, TEXT_COLUMNS):
             yield from ((own + start, part) for own, part in found)
 

@@ -36,6 +36,7 @@ from pydantic import Field, field_validator
 from corpusforge.result import StageResult, ledger
 from corpusforge.sample import dumps
 from corpusforge.stages._between import between
+from corpusforge.stages._cache import known_or_made, without_prints
 from corpusforge.stages._groups import clusters, conflicts
 from corpusforge.stages._guard import flat, gold_keys, guard_keys
 from corpusforge.stages._index import BAND, Indexed, band
@@ -52,6 +53,7 @@ from corpusforge.text.views import compare_text, prompt_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from corpusforge.stages._cache import Cache, Columns
     from corpusforge.stages._index import SignatureIndex
     from corpusforge.stages._semantic import Encoder
     from corpusforge.text.pairs import Sets
@@ -84,6 +86,9 @@ class DedupeConfig(StageConfig):
     """Who stays, as rules: `FIELD asc`, `FIELD desc`, `FIELD in [A, B]`; ties go to the earliest record."""
     against: str | None = None
     """Folder of an index (`corpusforge index`), relative to the project: what repeats one of its rows goes."""
+    cache: str | None = Field(None, exclude=True)
+    """Folder, relative to the project, where a build leaves hashes of its rows for the next, which is faster then.
+    It changes no byte of what is built, so no manifest states it; `.corpusforge/dedupe` is a good place."""
     semantic: SemanticConfig | None = None
     """Rows that say the same in other words, found by an encoder; reported unless `action` says otherwise."""
     seed: int = Field(1, ge=0, lt=2**32)
@@ -123,40 +128,25 @@ def dedupe(
 
 
 def _summarise(rows: pa.Table, config: DedupeConfig, inputs: Inputs) -> pa.Table:
-    summary = pa.concat_tables([_summary(piece, config) for piece in pieces(rows, TEXT_COLUMNS)])
+    cache = inputs.get("cache")
+    summary = pa.concat_tables([_summary(piece, config, cache) for piece in pieces(rows, TEXT_COLUMNS)])
     return marked(summary, rows, inputs.get("overrides") or ())
 
 
-def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
+def _summary(rows: pa.Table, config: DedupeConfig, cache: Cache | None = None) -> pa.Table:
     """One small row per row: who it is, what it may be merged with, and the hashes of its bands."""
-    from corpusforge.text.shingles import shingle, text_keys
-
-    shingles = shingle(compare_text(rows), config.shingle)
+    hashed = known_or_made(rows, cache, partial(_hashed, config=config))
     images = np.asarray(pc.fill_null(pc.list_value_length(rows["images"]), 0)) > 0
     columns: dict[str, Any] = {
         "row_id": rows["row_id"],
         "content_id": rows["content_id"],
         "cluster": pc.coalesce(rows["cluster"], rows["content_id"]),
-        "comparable": (shingles.units > 0) | images,
-        "units": shingles.units,
-        "prompt": text_keys(prompt_text(rows)),
-        "gold": gold_keys(rows),
+        "comparable": (hashed["units"] > 0) | images,
+        **hashed,
     }
-    if not config.exact_only:
-        from corpusforge.text.minhash import band_hashes, parameters, signatures
-
-        bands, height = parameters(config.threshold, config.num_perm, config.recall)
-        signature = signatures(shingles.hashes, shingles.starts, bands * height, config.seed)
-        hashed = band_hashes(
-            signature,
-            bands,
-            height,
-            guard_keys(rows, shingles.numbers if config.numbers_matter else None, config.shingle),
-        )
-        columns |= {band(i): np.ascontiguousarray(hashed[:, i]) for i in range(bands)}
     frame = pl.DataFrame(pl.from_arrow(rows.select(["kind", "language", "domain", "rating", "source", "extra"])))
     keys = (
-        frame.with_columns(length=pl.lit(pl.Series(shingles.units)))
+        frame.with_columns(length=pl.lit(pl.Series(hashed["units"])))
         .select(
             *(rule.key().alias(f"key{i}") for i, rule in enumerate(_rules(config))),
             pl.col("source").struct.field("record").alias("record"),
@@ -165,6 +155,23 @@ def _summary(rows: pa.Table, config: DedupeConfig) -> pa.Table:
     )
     own = keys.to_arrow(compat_level=pl.CompatLevel.oldest())
     return pa.table({**columns, **{name: own[name] for name in own.column_names}})
+
+
+def _hashed(rows: pa.Table, config: DedupeConfig) -> Columns:
+    """What of a row's summary is made from its text, and from what else the columns `READ` of _cache.py hold."""
+    from corpusforge.text.shingles import shingle, text_keys
+
+    shingles = shingle(compare_text(rows), config.shingle)
+    columns: Columns = {"units": shingles.units, "prompt": text_keys(prompt_text(rows)), "gold": gold_keys(rows)}
+    if config.exact_only:
+        return columns
+    from corpusforge.text.minhash import band_hashes, parameters, signatures
+
+    bands, height = parameters(config.threshold, config.num_perm, config.recall)
+    signature = signatures(shingles.hashes, shingles.starts, bands * height, config.seed)
+    guards = guard_keys(rows, shingles.numbers if config.numbers_matter else None, config.shingle)
+    hashed = band_hashes(signature, bands, height, guards)
+    return columns | {band(i): np.ascontiguousarray(hashed[:, i]) for i in range(bands)}
 
 
 def index_parts(rows: pa.Table, config: DedupeConfig) -> tuple[pa.Table, Any, dict[str, Any], list[Sets]]:
@@ -189,6 +196,7 @@ def _rules(config: DedupeConfig) -> list[Rule]:
 
 def _decide(summary: pa.Table, config: DedupeConfig, inputs: Inputs, fetch: Fetch) -> Decision:
     count = summary.num_rows
+    summary, fetch = without_prints(summary, fetch, inputs.get("cache"))
     summary, behind, barred = _with_others(summary, config, inputs, fetch)
     facts = pl.DataFrame(pl.from_arrow(summary.drop_columns([n for n in summary.column_names if n.startswith(BAND)])))
     ruled = Ruled.of(facts, count, inputs.get("overrides"))
@@ -244,7 +252,7 @@ def _with_others(
 
     Gives the summary of all, where each part begins and its rows, and where the refused ones begin.
     """
-    new, barred = summary, summary.num_rows
+    new, barred, plain = summary, summary.num_rows, {**inputs, "cache": None}
     behind: list[tuple[int, Any]] = [(0, fetch)]
     for name in ("reference", "refused"):
         barred, given = summary.num_rows, inputs.get(name)
@@ -252,7 +260,7 @@ def _with_others(
             continue
         known = Indexed.of(given, new, config)
         behind.append((barred, known or given))
-        parts = [known.summary] if known else [_summarise(part, config, inputs) for part in given.tables()]
+        parts = [known.summary] if known else [_summarise(part, config, plain) for part in given.tables()]
         summary = pa.concat_tables([summary, *(_without_keys(part) for part in parts)])
     return summary, behind, barred if inputs.get("refused") is not None else summary.num_rows
 
@@ -329,6 +337,6 @@ STAGE: Final = Decided(
     _summarise,
     _decide,
     _apply,
-    needs=("reference", "refused", "encoder", "overrides"),
+    needs=("reference", "refused", "encoder", "overrides", "cache"),
     columns=("provenance",),
 )
