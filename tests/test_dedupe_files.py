@@ -21,6 +21,7 @@ from corpusforge import methods
 from corpusforge.cli import main
 from corpusforge.errors import ConfigError, SchemaError, SourceError, StaleLockError, StorageError
 from corpusforge.io import index
+from corpusforge.io.dedupe import labels
 from corpusforge.shell import run_stage
 from corpusforge.stages import _near
 from tests.projects import chat, make_project
@@ -93,6 +94,27 @@ def test_the_stage_keeps_the_same_rows(tmp_path: Path) -> None:
     own = dict(zip(rows["row_id"].to_pylist(), pc.struct_field(rows["source"], "record_id").to_pylist(), strict=True))
     partner = {line["record_id"]: own[json.loads(line["detail"])["kept"]] for line in staged.dropped.to_pylist()}
     assert {line["record_id"]: line["kept"] for line in ledger} == partner
+
+
+def test_ids_count_from_1_and_say_which_file_is_meant(tmp_path: Path) -> None:
+    """Files of one name are told apart, and so are own ids that new and old rows share."""
+    text = " ".join(WORDS)
+    places = [tmp_path / name / "part.parquet" for name in ("a", "b", "old")]
+    for place, rows in zip(places, ([text, "one"], ["two", f"{text} more"], ["one"]), strict=True):
+        place.parent.mkdir()
+        lay(place, rows)  # type: ignore[arg-type]
+    cf.dedupe_files(places[:2], tmp_path / "out", against=places[2])
+    _, ledger = read(tmp_path / "out")
+    said = [tuple(line[name] for name in ("row_id", "record_id", "kept", "kept_row", "kept_in")) for line in ledger]
+    assert said == [
+        ("part#1", "r0", "r1", "part~2#2", "new"),
+        ("part#2", "r1", "r0", "part~3#1", "against"),
+    ]
+
+
+def test_no_made_up_name_is_that_of_a_file() -> None:
+    files = [Path(name) for name in ("x/a.parquet", "y/a.parquet", "a~2.parquet", "z/a.parquet")]
+    assert labels(files) == ["a", "a~3", "a~2", "a~4"]
 
 
 @settings(max_examples=8)

@@ -226,7 +226,8 @@ def _removed(place: disk.Place, lines: pl.DataFrame, shown: pl.DataFrame, origin
         gone = set(lines["row_id"])
         said, stays = disk.original_texts(originals.texts, originals.columns, rows, kept, gone)
         if originals.against:
-            old = disk.original_texts(originals.against, originals.columns, set(), kept - set(stays), set())
+            left = kept - set(stays)
+            old = disk.original_texts(originals.against, originals.columns, set(), left, set(), originals.texts)
             stays = {**old[1], **stays}
     made = []
     for line in shown.iter_rows(named=True):

@@ -32,27 +32,32 @@ LONG = " ".join(WORDS)
 
 
 def made(number: int, edit: int) -> dict[str, Any]:
-    """One of many rows of every kind; few words, so that rows of other numbers are near copies or copies."""
+    """One of many rows of every kind; few words, so that rows of other numbers are near copies or copies.
+
+    Edit 1 is of the text, edit 2 of what else the row has: gold, answer, call, tools, rating, image.
+    """
     words = list(WORDS)
     for place in range(number % 3):
         words[(number * 7 + place) % len(words)] = f"other{number % 4}"
-    words += ["edited"] * edit
-    text, kind = " ".join(words), number % 6
+    words += ["edited"] * (edit == 1)
+    text, kind, other = " ".join(words), number % 6, edit == 2
     if kind == 0:
-        verifier = {"kind": "numeric", "spec": json.dumps({"answer": str(number % 2)})}
+        verifier = {"kind": "numeric", "spec": json.dumps({"answer": str(number % 2 + 2 * other)})}
         return row(number, text, kind="task", verifier=verifier)
     if kind == 1:
         answers = {"chosen": [message("assistant", LONG)], "rejected": [message("assistant", text)]}
+        answers = answers if not other else dict(zip(answers, reversed(answers.values()), strict=True))
         return row(number, "Which?", kind="preference", **answers)
     if kind == 2:
-        calls = json.dumps([{"id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": {}}}])
+        calls = json.dumps([{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}])
         turns = [message("user", text), message("assistant", None, tool_calls=calls), message("tool", text * 3)]
-        return row(number, "x", messages=turns, tools='[{"name":"f"}]')
+        return row(number, "x", messages=turns, tools=f'[{{"name":"{"g" if other else "f"}"}}]')
     if kind == 3:
-        return row(number, text, "Yes", kind="rated", rating={"value": float(number % 2), "scale": "1", "by": "me"})
+        value = float(number % 2 + 2 * other)
+        return row(number, text, "Yes", kind="rated", rating={"value": value, "scale": "1", "by": "me"})
     if kind == 4:
-        return row(number, "", images=[{"bytes": bytes([number % 3]), "path": None}])
-    return row(number, text, "今天上午我们" * (number % 2))
+        return row(number, text, images=[{"bytes": bytes([number % 3 + 3 * other]), "path": None}])
+    return row(number, text, "今天上午我们" * (number % 2 + other))
 
 
 def build(rows: pa.Table, config: DedupeConfig, cache: Any, place: Path, parts: int = 2) -> StageResult:
@@ -85,9 +90,9 @@ def opened(place: Path, config: DedupeConfig) -> disk.RowCache:
 
 
 CONFIG = DedupeConfig(cache="known")
-ROWS = st.lists(st.tuples(st.integers(0, 23), st.integers(0, 2)), max_size=20, unique_by=lambda one: one[0])
+ROWS = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 2)), min_size=4, max_size=12, unique_by=lambda one: one[0])
 OPTIONS = st.sampled_from(
-    [{}, {}, {}, {"seed": 2}, {"shingle": 3}, {"threshold": 0.5}, {"numbers_matter": False}, {"exact_only": True}]
+    [{}] * 12 + [{"seed": 2}, {"shingle": 3}, {"threshold": 0.5}, {"numbers_matter": False}, {"exact_only": True}]
 )
 
 

@@ -38,7 +38,7 @@ from corpusforge.text.pairs import Sets, distinct
 from corpusforge.text.shingles import shingle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from corpusforge.io.texts import Slice, Texts
@@ -227,8 +227,12 @@ def write(work: Work, verdict: Verdict, related: Positions, out: Path) -> dict[s
 
 
 def _ledger(work: Work, verdict: Verdict, related: Positions, gone: Positions) -> pa.Table:
-    """A line per row that went, naming the row that stays by the user's own id, else by its file's name and number."""
-    every_name = [names(corpus) for corpus in work.corpora]
+    """A line per row that went, naming the row that stays: by the user's own id, by row id, and where it is."""
+    every_name: list[pl.DataFrame] = []
+    before: list[Path] = []
+    for corpus in work.corpora:
+        every_name.append(names(corpus, before))
+        before += corpus.files
     if work.index is not None:
         every_name.append(
             pl.DataFrame(pl.from_arrow(work.index.facts.select(["row_id", "record_id"]).take(arrow(related))))
@@ -239,6 +243,8 @@ def _ledger(work: Work, verdict: Verdict, related: Positions, gone: Positions) -
     lines = pl.DataFrame(
         {
             "kept": kept.select(pl.coalesce("record_id", "row_id")).to_series(),
+            "kept_row": kept["row_id"],
+            "kept_in": np.where(verdict.partner[gone] < work.corpora[0].rows, "new", "against"),
             "method": exact.replace_strict({True: "exact", False: "minhash"}, return_dtype=pl.String),
             "similarity": np.round(verdict.similarity[gone], 6),
         }
@@ -251,24 +257,37 @@ def _ledger(work: Work, verdict: Verdict, related: Positions, gone: Positions) -
         exact.replace_strict({True: "exact_duplicate", False: "near_duplicate"}, return_dtype=pl.String).alias(
             "reason"
         ),
-        lines.select(pl.struct("kept", "method", "similarity").struct.json_encode()).to_series().alias("detail"),
+        lines.select(pl.struct(pl.all()).struct.json_encode()).to_series().alias("detail"),
     )
     return table.to_arrow(compat_level=pl.CompatLevel.oldest()).select(LEDGER.names).cast(LEDGER)
 
 
-def names(corpus: Texts) -> pl.DataFrame:
-    """Row ids (`file#number`, from 0) and the users' own ids."""
+def names(corpus: Texts, before: Sequence[Path] = ()) -> pl.DataFrame:
+    """Row ids (`file#number`, from 1 on) and the users' own ids; `before` are files that had their names earlier."""
     files = np.concatenate([np.zeros(0, np.int64), *(np.full(p.rows, p.file) for p in corpus.slices)])
     first = np.zeros(len(corpus.files), np.int64)
     for part in reversed(corpus.slices):
         first[part.file] = part.start
-    stems = pl.Series([file.stem for file in corpus.files], dtype=pl.String)
-    frame = pl.DataFrame({"file": stems.gather(files), "number": np.arange(corpus.rows) - first[files]})
+    called = pl.Series(labels([*before, *corpus.files])[len(before) :], dtype=pl.String)
+    frame = pl.DataFrame({"file": called.gather(files), "number": np.arange(corpus.rows) - first[files] + 1})
     ids = corpus.ids()
     return frame.select(
         pl.concat_str("file", pl.col("number").cast(pl.String), separator="#").alias("row_id"),
         (pl.lit(None, pl.String) if ids is None else pl.Series(ids).cast(pl.String)).alias("record_id"),
     )
+
+
+def labels(files: Sequence[Path]) -> list[str]:
+    """A name for each file: its own without the ending; `name~2`, `name~3` … for others of that name, in order."""
+    own = {file.stem for file in files}
+    told: dict[str, None] = {}
+    for file in files:
+        label, number = file.stem, 1
+        while label in told or (number > 1 and label in own):
+            number += 1
+            label = f"{file.stem}~{number}"
+        told[label] = None
+    return list(told)
 
 
 def write_index(work: Work, folder: Path) -> int:

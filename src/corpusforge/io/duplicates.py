@@ -23,7 +23,7 @@ from corpusforge.io.texts import Texts, id_column, is_plain
 from corpusforge.text.views import row_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from corpusforge.project import Project
 
@@ -115,12 +115,17 @@ def _said(rows: pa.Table) -> dict[str, str]:
 
 
 def original_texts(
-    files: list[Path], columns: tuple[str, str | None], row_ids: set[str], own: set[str], gone: set[str]
+    files: list[Path],
+    columns: tuple[str, str | None],
+    row_ids: set[str],
+    own: set[str],
+    gone: set[str],
+    before: Sequence[Path] = (),
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Texts in the files that `corpusforge dedupe` was given: by row id, and of rows that stayed, by the name it gave.
 
     `row_ids` are those of rows, `own` the names of rows that stayed (own ids, or row ids where there are none), `gone`
-    the row ids of all that went.
+    the row ids of all that went; `before` are files that were named earlier (see `labels` of io/dedupe.py).
     """
     if not all(is_plain(file, columns[0]) for file in files):
         from corpusforge.io.ingest import read_with_ledger
@@ -129,7 +134,7 @@ def original_texts(
         said = _said(rows.filter(pc.is_in(rows["row_id"], pa.array([*row_ids, *own], pa.string()))))
         return said, {row: text for row, text in said.items() if row in own - gone}
     corpus = Texts(files, columns[0], id_column(files[0], columns[1]))
-    ids = names(corpus).with_row_index("at").with_columns(pl.coalesce("record_id", "row_id").alias("name"))
+    ids = names(corpus, before).with_row_index("at").with_columns(pl.coalesce("record_id", "row_id").alias("name"))
     rows_at = ids.filter(pl.col("row_id").is_in(list(row_ids)))
     kept_at = ids.filter(pl.col("name").is_in(list(own)) & ~pl.col("row_id").is_in(list(gone)))
     said_at = _at(corpus, np.unique(np.concatenate([rows_at["at"].to_numpy(), kept_at["at"].to_numpy()])))
