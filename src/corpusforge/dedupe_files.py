@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from corpusforge.engine.local import workers_from_environment
 from corpusforge.errors import ConfigError, storage_told
-from corpusforge.io import atomic, index, parquet
+from corpusforge.io import atomic, index, lock, parquet
 from corpusforge.io.texts import Texts, id_column, is_plain
 from corpusforge.present import Block, Showable, Shown
 from corpusforge.stages._index import SignatureIndex, method_of
@@ -94,7 +94,7 @@ def dedupe_files(
 
     `against` names files, or one index; `columns` are those of the text and of the users' own ids (`id` where there is
     one); `options` are fields of DedupeConfig. The folder `out` appears when all is written; one that is no earlier
-    result is not replaced. Raises ConfigError, SourceError, SchemaError, StorageError.
+    result is not replaced. Raises ConfigError, SourceError, SchemaError, StorageError, BusyError.
     """
     chosen = configure(DedupeConfig, config, options)
     if chosen.cache:
@@ -106,7 +106,7 @@ def dedupe_files(
         raise ConfigError(f"{target} is there and no result of dedupe", hint="name another folder: --out DIR")
     files, old = files_of(new), files_of(against) if against else []
     known = _index_of(old, chosen, "texts" if _plain(files, columns) else "rows")
-    with storage_told("dedupe"), atomic.folder(target) as place:
+    with storage_told("dedupe"), lock.hold_folder(target), atomic.folder(target) as place:
         if _plain([*files, *([] if known else old)], columns):
             form, metrics = "texts", _texts(files, [] if known else old, columns, chosen, known, place)
         else:
@@ -126,7 +126,7 @@ def index_files(
 ) -> Indexing:
     """Write an index of files (see `dedupe_files`), or of rows that a stage wrote.
 
-    Raises ConfigError, SourceError, StorageError.
+    Raises ConfigError, SourceError, StorageError, BusyError.
     """
     from corpusforge.io import dedupe as plain
 
@@ -136,7 +136,7 @@ def index_files(
     target, files = Path(folder), files_of(rows)
     if target.exists() and not index.is_index(target):
         raise ConfigError(f"{target} is there and no index", hint="name another folder")
-    with storage_told("index"):
+    with storage_told("index"), lock.hold_folder(target):
         if _plain(files, columns):
             with _scratch(target) as scratch:
                 work = plain.Work([_corpus(files, columns)], chosen, scratch, workers_from_environment())

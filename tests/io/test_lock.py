@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import corpusforge as cf
 from corpusforge.errors import BusyError
 from corpusforge.io import lock
 
@@ -55,6 +58,26 @@ def test_the_lock_is_free_after_an_error(tmp_path):
         raise ZeroDivisionError
     with lock.hold(tmp_path, "dedupe", wait=0.1):
         pass
+
+
+FOLDER_HOLDER = HOLDER.replace('hold(Path(sys.argv[1]), "dedupe")', "hold_folder(Path(sys.argv[1]))")
+
+
+@pytest.mark.parametrize("call", [cf.dedupe_files, cf.index_files])
+def test_a_folder_that_is_being_written_is_not_written_twice(tmp_path, monkeypatch, call):
+    """The second run is refused; once the first is dead it is not, and nothing is left beside the folder."""
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"text": ["one", "two"]}), "new.parquet")
+    command = [sys.executable, "-c", FOLDER_HOLDER, str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(BusyError, match="out is being written by another process"):
+            call("new.parquet", "out")
+        call("new.parquet", "other")
+        process.kill()
+        process.wait()
+    call("new.parquet", "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.parquet", "other", "out"]
 
 
 def test_git_never_sees_the_lock_folder(tmp_path):

@@ -1,10 +1,13 @@
-"""One writer per stage and project: a lock that the operating system drops when its holder dies."""
+"""One writer per stage and project, or per folder: a lock that the operating system drops when its holder dies."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -13,7 +16,6 @@ from corpusforge.errors import BusyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @contextmanager
@@ -36,6 +38,27 @@ def hold(project: Path, name: str, *, wait: float = 10.0) -> Iterator[None]:
         raise BusyError(f"{name} is already running here (process {pid})", hint="wait for it, or stop it") from None
     try:
         holder.write_text(f"{os.getpid()} {time.time():.0f}\n")
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def hold_folder(target: Path) -> Iterator[None]:
+    """Hold the lock of a folder that is to be written outside a project; raise BusyError when another process has it.
+
+    The lock lies in the temporary folder, so that nothing of ours lies beside `target`: it holds for this machine.
+    """
+    who = os.getuid() if hasattr(os, "getuid") else ""
+    name = hashlib.sha256(str(target.resolve()).encode()).hexdigest()[:24]
+    lock = FileLock(Path(tempfile.gettempdir()) / f"corpusforge-{who}-{name}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BusyError(
+            f"{target.name} is being written by another process", hint="wait for it, or name another folder"
+        ) from None
+    try:
         yield
     finally:
         lock.release()
