@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corpusforge.cli import output
+from corpusforge.cli import files, output
+from corpusforge.cli.options import answer
 
 if TYPE_CHECKING:
     from corpusforge.project import Project
@@ -22,7 +23,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 key = typer.Typer(help="Make a scrubbing key, or tell two apart.", no_args_is_help=True)
-NO = 1  # exit code: the answer is no
 Here = Annotated[Path, typer.Option("--project", help="The project: its folder, or one below it.")]
 
 
@@ -43,105 +43,8 @@ def corpusforge(
     """Curate post-training data: every row can say why it is there or gone."""
 
 
-@app.command()
-def check(
-    path: Annotated[str, typer.Argument(help="A file, folder or glob.")],
-    tokenizer: Annotated[str, typer.Option(help="Count tokens with it (a tokenizer.json); else chars/4.")] = "",
-    benchmarks: Annotated[Path | None, typer.Option(help="Folder of data files that must not be in the rows.")] = None,
-    max_length: Annotated[int | None, typer.Option(help="Tokens that the trainer looks at (1024).")] = None,
-    field: Annotated[list[str] | None, typer.Option(metavar="NAME=FIELD", help="Which field is what.")] = None,
-    shape: Annotated[str, typer.Option(help="What a record is; docs/shapes.md lists the shapes.")] = "auto",
-    params: Annotated[Path | None, typer.Option(help="File with a `check:` block; fatal findings and limits.")] = None,
-    show: Annotated[bool, typer.Option("--show", help="Show how the rows of the worst pairs begin.")] = False,
-    json: output.Json = False,
-) -> None:
-    """Say what is wrong with a data file; needs no project. Exit code 1 when something fatal was found."""
-    from corpusforge.check import check as look
-    from corpusforge.check import load_check
-
-    options: dict[str, Any] = {"counter": tokenizer} if tokenizer else {}
-    if max_length is not None:
-        options["max_length"] = max_length
-    source = {"fields": _pairs(field or []), "shape": shape}
-    config = load_check(params) if params else None
-    with output.progress() as say:
-        found = look(path, benchmarks=benchmarks, source=source, config=config, show=show, progress=say, **options)
-    output.emit(found, json)
-    _answer(found.passed)
-
-
-@app.command()
-def inspect(
-    path: Annotated[Path, typer.Argument(help="A Parquet file, a folder of them, or any data file.")],
-    sample: Annotated[int, typer.Option(min=0, help="Rows shown of each table.")] = 3,
-    row: Annotated[str, typer.Option(help="Show only the rows with this id, whole.")] = "",
-    duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Groups that dedupe removed: a project, data/dedupe, or its --out DIR.")
-    ] = False,
-    top: Annotated[int, typer.Option(min=1, help="Groups listed, or rows of --cluster shown.")] = 10,
-    cluster: Annotated[str, typer.Option(metavar="ID", help="Show one group, by a row or cluster of it.")] = "",
-    texts: Annotated[
-        list[str] | None, typer.Option(help="Files that `corpusforge dedupe` was given; --text, --id: columns.")
-    ] = None,
-    against: Annotated[list[str] | None, typer.Option(help="What it was told was there already.")] = None,
-    text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
-    own_id: Annotated[str | None, typer.Option("--id", help="Column of the ids; `id` where there is one.")] = None,
-    json: output.Json = False,
-) -> None:
-    """Describe shards or any other table: columns, figures, samples; or with --duplicates, what dedupe removed."""
-    if duplicates or cluster:
-        from corpusforge.api import duplicates as groups
-
-        columns = (text, own_id)
-        found = groups(
-            path, top=top, cluster=cluster or None, texts=texts or (), against=against or (), columns=columns
-        )
-        output.emit(found, json)
-        return
-    from corpusforge.inspect import inspect as look
-
-    output.emit(look(path, sample=sample, row=row or None), json)
-
-
-@app.command()
-def dedupe(
-    new: Annotated[list[str], typer.Argument(help="Files, folders or globs; Parquet with a text column, or any form.")],
-    against: Annotated[list[str] | None, typer.Option(help="What is there already: files, or an index.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the rows that stay, the ledger and the figures.")] = Path(
-        "deduped"
-    ),
-    threshold: Annotated[float, typer.Option(help="Jaccard similarity from which a row is a near duplicate.")] = 0.8,
-    text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
-    own_id: Annotated[str | None, typer.Option("--id", help="Column of the ids; `id` where there is one.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Others of docs/stages/dedupe.md.")
-    ] = None,
-    json: output.Json = False,
-) -> None:
-    """Write what is new in files: no row that repeats another, or one that is there already."""
-    from corpusforge.api import dedupe_files
-
-    options = {"threshold": threshold, **_values(option)}
-    output.emit(dedupe_files(new, out, against=against or (), text=text, own_id=own_id, **options), json)
-
-
-@app.command()
-def index(
-    rows: Annotated[list[str], typer.Argument(help="Files as for `dedupe`, or the rows that a stage wrote.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")],
-    threshold: Annotated[float, typer.Option(help="As it will be used: the bands follow from it.")] = 0.8,
-    text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
-    own_id: Annotated[str | None, typer.Option("--id", help="Column of the ids; `id` where there is one.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Others of docs/stages/dedupe.md.")
-    ] = None,
-    json: output.Json = False,
-) -> None:
-    """Write an index of rows, for `dedupe --against`: hashes, never a text."""
-    from corpusforge.api import index_files
-
-    options = {"threshold": threshold, **_values(option)}
-    output.emit(index_files(rows, folder, text=text, own_id=own_id, **options), json)
+for command in (files.check, files.inspect, files.dedupe, files.index):
+    app.command()(command)
 
 
 @app.command()
@@ -188,7 +91,7 @@ def trace(
 
     found = follow(identifier, project)
     output.emit(found, json)
-    _answer(bool(found))
+    answer(bool(found))
 
 
 @app.command()
@@ -202,7 +105,7 @@ def sources(
 
     found = look(project, benchmarks=benchmarks)
     output.emit(found, json)
-    _answer(found.adds_up)
+    answer(found.adds_up)
 
 
 @app.command()
@@ -218,7 +121,7 @@ def diff(
     found = compare(a, b)
     output.emit(found, json)
     if exit_code:
-        _answer(found.same)
+        answer(found.same)
 
 
 @app.command()
@@ -355,7 +258,7 @@ def gate(
 
     verdict = judge(model or None, project, role=role)
     output.emit(verdict, json)
-    _answer(verdict.passed)
+    answer(verdict.passed)
 
 
 @app.command()
@@ -396,7 +299,7 @@ def doctor(project: Here = Path(), json: output.Json = False) -> None:
 
     found = look(project)
     output.emit(found, json)
-    _answer(found.healthy)
+    answer(found.healthy)
 
 
 app.add_typer(key, name="key")
@@ -439,29 +342,7 @@ def _wants_key() -> bool:
     return typer.confirm("Keep a scrubbing key in ~/.config/corpusforge/key for this project?", default=True, err=True)
 
 
-def _pairs(texts: list[str], option: str = "--field", example: str = "prompt=question") -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts]
-    if not all(name and field for name, _, field in pairs):
-        raise typer.BadParameter(f"expected NAME=VALUE, such as {example}", param_hint=option)
-    return {name: field for name, _, field in pairs}
-
-
-def _values(texts: list[str] | None) -> dict[str, Any]:
-    """NAME=VALUE options, values read as YAML reads them."""
-    from ruamel.yaml import YAML
-
-    own = [text.partition("=")[0] for text in texts or [] if text.partition("=")[0] in ("against", "threshold")]
-    if own:
-        raise typer.BadParameter(f"{own[0]} has an option of its own: --{own[0]}", param_hint="--option")
-    return {name: YAML(typ="safe").load(value) for name, value in _pairs(texts or [], "--option", "shingle=4").items()}
-
-
 def _find(start: Path) -> Project:
     from corpusforge.project import Project
 
     return Project.find(start)
-
-
-def _answer(yes: bool) -> None:
-    if not yes:
-        raise typer.Exit(NO)
