@@ -54,7 +54,8 @@ _ALIGN: Final = 64
 _SETS: Final = "values"  # hashes of all sets, without a checksum: each set has a sum
 _PAGES: Final = (_SETS, "starts", "sums", "set")
 _CODE: Final = (
-    *(f"text.{name}" for name in ("fingerprints", "kernels", "minhash", "normalise", "pairs", "prints", "shingles")),
+    *(f"text.{name}" for name in ("arrow", "fingerprints", "kernels", "minhash", "normalise", "pairs", "prints")),
+    *(f"text.{name}" for name in ("registers", "shingles", "words")),
     *("text.views", "stages._cache", "stages._guard", "stages._pieces", "stages.dedupe"),
 )
 """Modules on which what is kept depends."""
