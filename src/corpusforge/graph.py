@@ -74,7 +74,7 @@ GRAPH: Final = (
         "scrub",
         ("filter",),
         "personal data and secrets become stand-ins; code and maths stay as they are",
-        method=2,
+        method=3,
         libraries=("phonenumbers", "polars", "presidio-analyzer"),
     ),
     Node("grade", ("scrub",), "difficulty and length as stored columns", libraries=("polars",)),

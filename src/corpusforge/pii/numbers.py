@@ -8,9 +8,16 @@ next to seven to fifteen digits in phone-like groups, they are one.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from corpusforge.pii import phones
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCORE: Final = 0.4
+_REACH: Final = 100  # characters
+_SEVEN: Final = phones.python(phones.SEVEN_DIGITS)
 
 _WORDS: Final = (
     r"phones?|telephone|tel|mobile|mob|cell(?:phone)?|fax|call|dial|whatsapp|sms|text|contact|reach|ring|hotline"
@@ -21,15 +28,35 @@ _NUMBER: Final = (
     r"(?:[ ]?(?:x|ext\.?)[ ]?\d{1,6})?(?![\w%$€£]|[.,:/=]\d)"
 )
 _BEFORE: Final = re.compile(rf"(?i)\b(?:{_WORDS}|answering)(?:s|ing|ed)?{_FILLERS}[:#.]?\s{{1,2}}({_NUMBER})")
-_AFTER: Final = re.compile(rf"(?i)({_NUMBER})[ \-]{{1,2}}(?:office|fax|mobile|cell|home|work|phone|tel)\b")
+_LABEL: Final = r"[ \-]{1,2}(?:office|fax|mobile|cell|home|work|phone|tel)\b"
+_AFTER: Final = re.compile(rf"(?i)({_NUMBER}){_LABEL}")
+# What each pattern needs, as something that is looked for in no time.
+_ASKED: Final = (
+    (_BEFORE, re.compile(rf"(?i)\b(?:{_WORDS}|answering)")),
+    (_AFTER, re.compile(rf"(?i)\d{_LABEL}")),
+)
 
 
 def named_phones(text: str) -> list[tuple[int, int, float]]:
     """Start, end and score of the numbers that `text` calls a phone number."""
-    found = []
-    for pattern in (_BEFORE, _AFTER):
-        for match in pattern.finditer(text):
-            digits = sum(character.isdigit() for character in re.split("(?i)x|ext", match.group(1))[0])
-            if 7 <= digits <= 15:
-                found.append((match.start(1), match.end(1), SCORE))
-    return found
+    found = set()
+    for low, high in _around(text):
+        for pattern, needed in _ASKED:
+            for match in pattern.finditer(text, low, high) if needed.search(text, low, high) else ():
+                digits = sum(character.isdigit() for character in re.split("(?i)x|ext", match.group(1))[0])
+                if 7 <= digits <= 15:
+                    found.add((match.start(1), match.end(1), SCORE))
+    return sorted(found)
+
+
+def _around(text: str) -> Iterator[tuple[int, int]]:
+    """Parts of the text around seven digits in a row: a number, and the words that name it, are no longer than that."""
+    low, high = 0, -1
+    for match in _SEVEN.finditer(text):
+        if match.start() - _REACH > high >= 0:
+            yield low, high
+        if match.start() - _REACH > high:
+            low = max(0, match.start() - _REACH)
+        high = match.end() + _REACH
+    if high >= 0:
+        yield low, min(high, len(text))

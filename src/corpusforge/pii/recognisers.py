@@ -11,22 +11,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from corpusforge.pii import plausible, secrets
+from corpusforge.pii import phones, plausible, secrets
 from corpusforge.pii.numbers import named_phones
 from corpusforge.pii.presidio import analyse
+from corpusforge.pii.windows import windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from corpusforge.pii.context import View
 
-_PHONE_SEPARATORS: Final = (
-    r"\-x\x{2010}-\x{2015}\x{2212}\x{30fc}\x{ff0d}-\x{ff0f} \x{a0}\x{3000}()\x{ff08}\x{ff09}.\[\]/~"
-)
-_DIGITS: Final = r"\d(?:[" + _PHONE_SEPARATORS + r"]{0,4}\d){6}"
-_IP: Final = r"\d\.\d{1,3}\.\d{1,3}\.\d|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]"
+_IP: Final = r"\d\.\d{1,3}\.\d{1,3}\.\d|::|(?:[0-9A-Fa-f]{1,4}:){6}"
+_LETTER: Final = r"A-Za-z\x{17f}\x{212a}"  # with those that a pattern which ignores case takes for s and k
 SECRET: Final = "SECRET"  # noqa: S105  # the name of a group of entities
 
 
@@ -58,11 +58,11 @@ class Span:
 
 # In order of precedence where spans overlap.
 ENTITIES: Final = (
-    Entity("EMAIL_ADDRESS", "EmailRecognizer", r"@\w[\w\-]*\.\w", plausible.email, "at"),
+    Entity("EMAIL_ADDRESS", "EmailRecognizer", r"@[^\s@]+\.[^\s@]", plausible.email, "at"),
     Entity(
         "IBAN_CODE",
         "IbanRecognizer",
-        r"[A-Za-z]{2}\d{2}[ \-]?[A-Za-z0-9]{4}[ \-]?[A-Za-z0-9]{4}",
+        rf"[{_LETTER}]{{2}}\d{{2}}[ \-]?[{_LETTER}0-9]{{4}}[ \-]?[{_LETTER}0-9]{{4}}",
         plausible.anywhere,
         "iban",
     ),
@@ -85,7 +85,7 @@ ENTITIES: Final = (
         plausible.mac_address,
         "mac",
     ),
-    Entity("PHONE_NUMBER", "PhoneRecognizer", _DIGITS, plausible.phone, "digits"),
+    Entity("PHONE_NUMBER", "PhoneRecognizer", phones.SEVEN_DIGITS, plausible.phone, "digits"),
 )
 BY_NAME: Final = {entity.name: entity for entity in ENTITIES}
 NAMES: Final = ("PERSON", "LOCATION", "ORGANIZATION")
@@ -93,7 +93,7 @@ KNOWN: Final = (*BY_NAME, *secrets.ENTITIES, *NAMES)
 # Columnar triggers, one bit each: the digits trigger stands for five entities.
 TRIGGERS: Final = {
     "at": BY_NAME["EMAIL_ADDRESS"].trigger,
-    "digits": _DIGITS,
+    "digits": phones.SEVEN_DIGITS,
     "ip": _IP,
     "iban": BY_NAME["IBAN_CODE"].trigger,
     "crypto": BY_NAME["CRYPTO"].trigger,
@@ -104,19 +104,20 @@ BITS: Final = {group: 1 << number for number, group in enumerate(TRIGGERS)}
 ALL: Final = (1 << len(TRIGGERS)) - 1
 
 _RANK: Final = {name: rank for rank, name in enumerate((*secrets.ENTITIES, *BY_NAME, *NAMES))}
-_WHOLE: Final = 800  # characters: a shorter text is one window
-_MARGIN: Final = 160  # characters around a trigger that a recogniser gets to see
-_IN_NUMBERS: Final = "0123456789+-\u2010\u2011\u2012\u2013\u2014\u2015\u2212 \u00a0\u3000()[].,/~x*#\t"
-Cut = Callable[[str, int, int], tuple[int, int]]
-
-
-def _python(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\x\{([0-9a-f]+)\}", lambda m: chr(int(m.group(1), 16)), pattern))
-
-
-_COMPILED: Final = {entity.name: _python(entity.trigger) for entity in ENTITIES}
+_COMPILED: Final = {entity.name: phones.python(entity.trigger) for entity in ENTITIES}
 _EMAIL_LEAD: Final = re.compile(r"(?:.*[/=?&{}|`](?=[^@]*\w@))?[^\w@]*", re.DOTALL)
-_SECRET_TRIGGER: Final = _python(secrets.TRIGGER)
+_SECRET_TRIGGER: Final = phones.python(secrets.TRIGGER)
+
+
+def raw(text: str, entity: str) -> list[tuple[int, int, float]]:
+    """Start, end and score of what AnalyzerEngine finds of one kind in a text, before any rule of ours.
+
+    Of phone numbers those that have seven digits with nothing but separators between them. Raises what a recogniser
+    raises.
+    """
+    if entity == "PHONE_NUMBER":
+        return phones.find(text)
+    return list(_presidio(text, BY_NAME[entity]))
 
 
 def find(
@@ -126,45 +127,61 @@ def find(
 
     Raises RecogniserFailed, naming the recogniser.
     """
-    spans: list[Span] = []
+    spans: list[_Placed] = []
     if groups & BITS["secret"] and _SECRET_TRIGGER.search(view.text):
         for start, end, name in secrets.find(view.text):
-            spans.append(Span(*view.back(start, end), name, 1.0, "SecretRules"))
+            spans.append(_Placed(Span(*view.back(start, end), name, 1.0, "SecretRules"), start, end))
     if not only_secrets:
         for entity in ENTITIES:
-            if groups & BITS[entity.group]:
-                spans.extend(_of_entity(view, entity, documentation_is_real))
-    return without_overlaps(spans)
+            if groups & BITS[entity.group] and _COMPILED[entity.name].search(view.text):
+                spans.extend(_of_entity(view, entity, documentation_is_real, spans))
+    return without_overlaps(placed.span for placed in spans)
 
 
-def _of_entity(view: View, entity: Entity, documentation_is_real: bool) -> Iterable[Span]:
+@dataclass(frozen=True)
+class _Placed:
+    """A finding, and where it stands in the view."""
+
+    span: Span
+    low: int
+    high: int
+
+
+def _of_entity(view: View, entity: Entity, documentation_is_real: bool, before: Sequence[_Placed]) -> Iterable[_Placed]:
+    try:
+        found = _phones(view, before) if entity.name == "PHONE_NUMBER" else list(_presidio(view.text, entity))
+    except Exception:  # noqa: BLE001  # whatever a recogniser raises, the row cannot be called clean
+        raise RecogniserFailed(entity.recogniser) from None
     seen = set()
-    cut = _digit_run if entity.group == "digits" else _cut
-    for low, high in _windows(view.text, _COMPILED[entity.name], cut):
-        try:
-            found = _raw(view, entity, low, high)
-        except Exception:  # noqa: BLE001  # whatever a recogniser raises, the row cannot be called clean
-            raise RecogniserFailed(entity.recogniser) from None
-        for start, end, score in found:
-            start, end = _trimmed(view, low + start, low + end, entity.name)
-            if (start, end) in seen or end <= start:
-                continue
-            seen.add((start, end))
-            if entity.plausible(view, start, end, view.place(start, end), documentation_is_real):
-                yield Span(*view.back(start, end), entity.name, score, entity.recogniser)
+    for start, end, score in found:
+        start, end = _trimmed(view, start, end, entity.name)
+        if (start, end) in seen or end <= start:
+            continue
+        seen.add((start, end))
+        if entity.plausible(view, start, end, view.place(start, end), documentation_is_real):
+            yield _Placed(Span(*view.back(start, end), entity.name, score, entity.recogniser), start, end)
 
 
-def _raw(view: View, entity: Entity, low: int, high: int) -> list[tuple[int, int, float]]:
-    """What the recogniser says about a window; for phones also what their neighbours call one."""
-    if entity.name != "PHONE_NUMBER":
-        return analyse(entity.recogniser, entity.name, view.text[low:high])
-    if not plausible.may_hold_phone(view, low, high):
-        return []
-    wide = max(0, low - 48)
-    named = named_phones(view.text[wide : high + 16])
-    return analyse(entity.recogniser, entity.name, view.text[low:high]) + [
-        (a + wide - low, b + wide - low, s) for a, b, s in named
-    ]
+def _presidio(text: str, entity: Entity) -> Iterable[tuple[int, int, float]]:
+    """What the recogniser says about the text, asked only about the parts that matter."""
+    for low, high in windows(text, _COMPILED[entity.name], entity.group):
+        for start, end, score in analyse(entity.recogniser, entity.name, text[low:high]):
+            yield low + start, low + end, score
+
+
+def _phones(view: View, before: Sequence[_Placed]) -> list[tuple[int, int, float]]:
+    """What the recogniser says, and what the text itself calls a phone number.
+
+    Not asked for where the rule would refuse whatever it said, and inside findings of a higher rank that stay.
+    """
+    stay = set(without_overlaps(placed.span for placed in before))
+    covered = sorted((placed.low, placed.high) for placed in before if placed.span in stay)
+
+    def wanted(low: int, high: int) -> bool:
+        at = bisect_right(covered, low, key=itemgetter(0))
+        return (at == 0 or covered[at - 1][1] < high) and plausible.may_hold_phone(view, low, high)
+
+    return phones.find(view.text, wanted) + named_phones(view.text)
 
 
 def _trimmed(view: View, start: int, end: int, entity: str) -> tuple[int, int]:
@@ -179,53 +196,6 @@ def _trimmed(view: View, start: int, end: int, entity: str) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
-
-
-def _windows(text: str, trigger: re.Pattern[str], cut: Cut) -> Iterable[tuple[int, int]]:
-    """Parts of the text around the trigger's matches, joined where they touch."""
-    if len(text) <= _WHOLE and cut is not _digit_run:
-        if trigger.search(text):
-            yield 0, len(text)
-        return
-    low = high = -1
-    last: re.Match[str] | None = None  # inside the window: of all such matches only the last one's reach counts
-    for match in trigger.finditer(text):
-        if last and match.end() > high:
-            high, last = max(high, cut(text, *last.span())[1]), None
-        if match.end() <= high:
-            last = match
-            continue
-        start, end = cut(text, match.start(), match.end())
-        if start <= high:
-            high = max(high, end)
-            continue
-        if high >= 0:
-            yield low, high
-        low, high = start, end
-    if high >= 0:
-        yield low, max(high, cut(text, *last.span())[1]) if last else high
-
-
-def _digit_run(text: str, start: int, end: int) -> tuple[int, int]:
-    """The whole run of digits and what may stand between them, which no number can leave, and what it leans on."""
-    low = len(text[max(0, start - 2 * _MARGIN) : start].rstrip(_IN_NUMBERS))
-    tail = text[end : end + 2 * _MARGIN]
-    low += max(0, start - 2 * _MARGIN)
-    high = end + len(tail) - len(tail.lstrip(_IN_NUMBERS))
-    while low > 0 and start - low < 3 * _MARGIN and (text[low - 1].isalnum() or text[low - 1] == ":"):
-        low -= 1
-    while high < len(text) and high - end < 3 * _MARGIN and (text[high].isalnum() or text[high] == ":"):
-        high += 1
-    return max(0, low - 2), min(len(text), high + 8)
-
-
-def _cut(text: str, start: int, end: int) -> tuple[int, int]:
-    low, high = max(0, start - _MARGIN), min(len(text), end + _MARGIN)
-    while low > 0 and not text[low - 1].isspace() and start - low < 2 * _MARGIN:
-        low -= 1
-    while high < len(text) and not text[high].isspace() and high - end < 2 * _MARGIN:
-        high += 1
-    return low, high
 
 
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
