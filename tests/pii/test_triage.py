@@ -11,7 +11,14 @@ from corpusforge.pii.recognisers import ALL, find
 from corpusforge.pii.triage import triage
 
 PERSONAL = ["zoe@corp.com", "(212) 456-7890", "call ２１２-４５６-７８９０", "zo\u00ade@\u200bcorp.com", "5.61.32.77"]
-MORE = ["AKIAQ3EGRPJ7XK2M4TBD", "DE89 3704 0044 0532 0130 00", "4111 1111 1111 1111", "my ssn 219-09-9998"]
+MORE = [
+    "AKIAQ3EGRPJ7XK2M4TBD",
+    "DE89 3704 0044 0532 0130 00",
+    "4111 1111 1111 1111",
+    "my ssn 219-09-9998",
+    "at 44 Elm Street Apt. 7",
+    "live at 7 Elm 9",
+]
 FRAGMENTS = st.sampled_from([*PERSONAL, *MORE, "words", "谢", "12", "@", "1.2", "\n"])
 
 

@@ -25,6 +25,7 @@ PERSONAL = [
     "DE89 3704 0044 0532 0130 00",
     "5.61.32.77",
     "AKIAQ3EGRPJ7XK2M4TBD",
+    "44 Elm Street Apt. 7, Springfield OH 45501",
 ]
 PIECES = st.sampled_from(
     [*PERSONAL, "my ssn is 219-09-9998", "words", "in 2019", "\n", "`x = 5`", "$a_1 = 2$", "谢谢", '{"a": 1}']

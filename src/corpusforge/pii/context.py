@@ -29,7 +29,7 @@ _MATHS: Final = re.compile(
     r"|\$(?=[^\s$])(?=[^$\n]{0,400}[\\^_={}+])[^$\n]{1,400}(?<=\S)\$(?!\d)"
 )
 _CODE: Final = re.compile(r"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]{1,400}`")
-_CODE_LINE: Final = re.compile(
+CODE_LINE: Final = re.compile(
     r"^\s*(?:(?:async )?def \w+|class \w+\b.*[:{]|import \w|from [\w.]+ import"
     r"|return\b.*[\w)\]\"'];?$|#include|assert\b.*[=(]"
     r"|(?:el)?if\b.*:\s*$|(?:for|while)\b.*:\s*$|(?:var|let|const)\s+\w+\s*="
@@ -64,15 +64,16 @@ _letters: Final = _Letters()
 class View:
     """A text as recognisers see it. `back(start, end)` gives the span in the original.
 
-    `lead` is what stands before the text elsewhere (the key of a JSON value); `fixed` is the place of all of it.
+    `lead` is what stands before the text elsewhere (the key of a JSON value); `fixed` is the place of all of it;
+    `keep_all` leaves every character as it is.
     """
 
-    def __init__(self, original: str, lead: str = "", fixed: Place | None = None) -> None:
+    def __init__(self, original: str, lead: str = "", fixed: Place | None = None, *, keep_all: bool = False) -> None:
         self.original = original
         self.lead, self._fixed = lead.lower().replace("_", " "), fixed
         self._kept: Sequence[int] | None = None
         text = original
-        if not text.isascii():
+        if not text.isascii() and not keep_all:
             if _INVISIBLE.search(text):
                 self._kept = [i for i, character in enumerate(text) if character not in INVISIBLE]
                 text = _INVISIBLE.sub("", text)
@@ -99,7 +100,7 @@ class View:
         for low, high, place in self.regions:
             if low <= start and end <= high:
                 return place
-        return "code" if _CODE_LINE.search(self.line(start, end)) else "prose"
+        return "code" if CODE_LINE.search(self.line(start, end)) else "prose"
 
     def line(self, start: int, end: int) -> str:
         """The line (at most 300 characters on either side) around a span of the view."""

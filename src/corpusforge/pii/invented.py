@@ -133,6 +133,12 @@ COMPANIES: Final = (
     "Worvona",
     "Zelvantic",
 )
+# Words for streets in English addresses; they stay as they are in a stand-in.
+STREET_TYPES: Final = (
+    *("Street", "Avenue", "Road", "Lane", "Drive", "Court", "Boulevard", "Way", "Place", "Square", "Terrace", "Circle"),
+    *("Parkway", "Highway", "Trail", "Crescent", "Close", "Alley", "Mews", "Gardens", "Grove", "Plaza", "Loop", "Row"),
+    *("St", "Ave", "Rd", "Ln", "Dr", "Ct", "Blvd", "Pl", "Sq", "Ter", "Cir", "Pkwy", "Hwy", "Trl", "Cres"),
+)
 ALL: Final = frozenset((*GIVEN, *FAMILY, *PLACES, *COMPANIES))
 
 
@@ -152,4 +158,4 @@ def is_invented(name: str) -> bool:
     """Whether every capitalised word of `name` is one of ours."""
     words = [part.strip(".,;:!?'\"()").removesuffix("'s").removesuffix("’s") for part in name.split()]
     words = [part for part in words if part[:1].isupper()]
-    return bool(words) and all(part in ALL for part in words)
+    return any(part in ALL for part in words) and all(part in ALL or part in STREET_TYPES for part in words)

@@ -3,6 +3,7 @@
     e-mail      the last two letters of the local part are a checksum of the rest, at example.com, .net or .org
     phone       a North American number with exchange 555 and line 0100 to 0199; elsewhere 000 where a national number
                 begins, which no numbering plan assigns
+    address     names from the list of invented ones, numbers that begin with 0
     tags        <EMAIL_ADDRESS>, <SECRET_AWS_KEY>, …
 
 One invented address in 676 at an example domain would be taken for ours; it can belong to nobody either.
@@ -13,6 +14,8 @@ from __future__ import annotations
 import hashlib
 import re
 from typing import Final
+
+from corpusforge.pii import invented
 
 EXAMPLE_DOMAINS: Final = ("example.com", "example.net", "example.org")
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
@@ -51,3 +54,23 @@ def is_standin_phone(value: str) -> bool:
     return bool(
         re.fullmatch(r"[1-9]\d{0,2}000\d{2,10}" if international else r"(?:00[1-9]\d{0,2})?000\d{3,12}", digits)
     )
+
+
+def is_standin_address(value: str) -> bool:
+    """Whether `value` is an address of ours: every number begins with 0, every name is an invented one."""
+    words = re.findall(r"[^\W\d_][\w'’.\-]*|\d[\w]*", value)
+    kept = [word for word in words if word[:1].isdigit() or (word[:1].isupper() and not is_address_word(word))]
+    return all(word[0] == "0" if word[0].isdigit() else word.rstrip(".") in invented.ALL for word in kept)
+
+
+def is_address_word(word: str) -> bool:
+    """A word that an address has besides names: `Street`, `Apt.`, `OH`; it stays in a stand-in."""
+    return word.rstrip(".") in _ADDRESS_WORDS or (len(word) == 2 and word.isascii() and word.isupper())
+
+
+_ADDRESS_WORDS: Final = frozenset(
+    (
+        *invented.STREET_TYPES,
+        *("Apt", "Apartment", "Suite", "Ste", "Unit", "Box", "PO", "P.O", "PSC", "APO", "FPO", "DPO"),
+    )
+)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from corpusforge.pii.context import Place, View
-from corpusforge.pii.marks import is_documentation_domain, is_standin_email, is_standin_phone
+from corpusforge.pii.marks import is_documentation_domain, is_standin_address, is_standin_email, is_standin_phone
 
 Rule = Callable[[View, int, int, Place, bool], bool]
 
@@ -224,6 +224,17 @@ def mac_address(view: View, start: int, end: int, place: Place, _real: bool) -> 
     """In prose, and not from the documentation range 00:00:5E:00:53."""
     digits = re.sub(r"[^0-9A-Fa-f]", "", view.text[start:end]).lower()
     return place == "prose" and not digits.startswith(("00005e0053", "00005e9053"))
+
+
+def address(view: View, start: int, end: int, place: Place, _real: bool) -> bool:
+    """In prose, or behind a key that says so; not one of our stand-ins."""
+    value = view.text[start:end]
+    if is_standin_address(value):
+        return False
+    return place == "prose" or (place == "code" and bool(_ADDRESS_KEY.search(view.before(start))))
+
+
+_ADDRESS_KEY: Final = re.compile(r"(?:address|street|location|city|zip|postcode)\w*[\"']?\s{0,2}[:=]\s{0,2}[\"']?$")
 
 
 def anywhere(_view: View, _start: int, _end: int, _place: Place, _real: bool) -> bool:

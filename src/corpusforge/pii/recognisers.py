@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from corpusforge.pii import phones, plausible, secrets
+from corpusforge.pii import addresses, phones, plausible, secrets
 from corpusforge.pii.numbers import named_phones
-from corpusforge.pii.presidio import analyse
+from corpusforge.pii.presidio import MODULES, analyse
 from corpusforge.pii.windows import windows
 
 if TYPE_CHECKING:
@@ -86,8 +86,10 @@ ENTITIES: Final = (
         "mac",
     ),
     Entity("PHONE_NUMBER", "PhoneRecognizer", phones.SEVEN_DIGITS, plausible.phone, "digits"),
+    Entity("ADDRESS", "AddressRules", addresses.TRIGGER, plausible.address, "address"),
 )
 BY_NAME: Final = {entity.name: entity for entity in ENTITIES}
+PRESIDIO: Final = tuple(entity.name for entity in ENTITIES if entity.recogniser in MODULES)
 NAMES: Final = ("PERSON", "LOCATION", "ORGANIZATION")
 KNOWN: Final = (*BY_NAME, *secrets.ENTITIES, *NAMES)
 # Columnar triggers, one bit each: the digits trigger stands for five entities.
@@ -99,6 +101,7 @@ TRIGGERS: Final = {
     "crypto": BY_NAME["CRYPTO"].trigger,
     "mac": BY_NAME["MAC_ADDRESS"].trigger,
     "secret": secrets.TRIGGER,
+    "address": addresses.TRIGGER,
 }
 BITS: Final = {group: 1 << number for number, group in enumerate(TRIGGERS)}
 ALL: Final = (1 << len(TRIGGERS)) - 1
@@ -117,6 +120,8 @@ def raw(text: str, entity: str) -> list[tuple[int, int, float]]:
     """
     if entity == "PHONE_NUMBER":
         return phones.find(text)
+    if entity not in PRESIDIO:
+        raise KeyError(entity)
     return list(_presidio(text, BY_NAME[entity]))
 
 
@@ -149,7 +154,7 @@ class _Placed:
 
 def _of_entity(view: View, entity: Entity, documentation_is_real: bool, before: Sequence[_Placed]) -> Iterable[_Placed]:
     try:
-        found = _phones(view, before) if entity.name == "PHONE_NUMBER" else list(_presidio(view.text, entity))
+        found = _search(view, entity, before)
     except Exception:  # noqa: BLE001  # whatever a recogniser raises, the row cannot be called clean
         raise RecogniserFailed(entity.recogniser) from None
     seen = set()
@@ -160,6 +165,12 @@ def _of_entity(view: View, entity: Entity, documentation_is_real: bool, before: 
         seen.add((start, end))
         if entity.plausible(view, start, end, view.place(start, end), documentation_is_real):
             yield _Placed(Span(*view.back(start, end), entity.name, score, entity.recogniser), start, end)
+
+
+def _search(view: View, entity: Entity, before: Sequence[_Placed]) -> list[tuple[int, int, float]]:
+    if entity.name == "PHONE_NUMBER":
+        return _phones(view, before)
+    return list(_presidio(view.text, entity)) if entity.name in PRESIDIO else addresses.find(view.text)
 
 
 def _presidio(text: str, entity: Entity) -> Iterable[tuple[int, int, float]]:

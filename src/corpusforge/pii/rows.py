@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -81,13 +81,26 @@ def search(parts: Sequence[Leaf], groups: int, policy: Policy, names: Names | No
         except RecogniserFailed as error:
             raise RecogniserFailed(str(error), leaf.path) from None
         if names and number in names and leaf.column != "verifier":
-            spans = without_overlaps([*spans, *names[number]])
+            spans = without_overlaps([*spans, *_beside(names[number], spans)])
         for span in spans:
             action = policy.action(span.entity)
             if leaf.column == "verifier" and not span.entity.startswith(SECRET):
                 action = KEEP
             found.append(Found(number, span, action))
     return found
+
+
+def _beside(names: Sequence[Span], spans: Sequence[Span]) -> Iterator[Span]:
+    """Names without the part that another finding takes: `Ann Lee Apt. 7` is a person and an address."""
+    for name in names:
+        start, end = name.start, name.end
+        for span in spans:
+            if span.start <= start < span.end:
+                start = span.end
+            elif start < span.start < end:
+                end = span.start
+        if end - start > 1:
+            yield replace(name, start=start, end=end)
 
 
 def scrub_row(

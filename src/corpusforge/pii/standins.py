@@ -8,6 +8,7 @@ address in lower case, a number's digits), so that `+1 (212) 456-7890` and `212-
     CREDIT_CARD, IBAN_CODE, CRYPTO, UK_NHS   a failing checksum
     US_SSN, US_ITIN                          area 000, never issued
     IP_ADDRESS     documentation networks (RFC 5737, RFC 3849), or benchmarking ones (RFC 2544, RFC 5180)
+    ADDRESS        invented names, numbers that begin with 0
     MAC_ADDRESS    00:00:5E:00:53:XX (RFC 9542)
 
 A candidate that occurs in the row, that another value already has, or that a recogniser would find again is refused
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from corpusforge.pii import invented
 from corpusforge.pii.context import INVISIBLE
 from corpusforge.pii.keys import digest
-from corpusforge.pii.marks import EXAMPLE_DOMAINS, checksum_letters, is_standin_phone
+from corpusforge.pii.marks import EXAMPLE_DOMAINS, checksum_letters, is_address_word, is_standin_phone
 from corpusforge.pii.presidio import analyse
 
 if TYPE_CHECKING:
@@ -237,6 +238,20 @@ def _location(_value: str, draw: Draw, _real: bool) -> str:
     return invented.PLACES[draw.below(len(invented.PLACES))]
 
 
+def _address(value: str, draw: Draw, _real: bool) -> str:
+    """Names and numbers are replaced one by one, in the form of the address; words such as Street stay."""
+
+    def new(match: re.Match[str]) -> str:
+        word = match.group()
+        if word[0].isdigit():
+            return "0" + draw.digits(len(word) - 1) if len(word) > 1 else "0"
+        if is_address_word(word) or not word[0].isupper():
+            return word
+        return invented.PLACES[draw.below(len(invented.PLACES))]
+
+    return re.sub(r"[^\W\d_][\w'’.\-]*|\d\w*", new, _INVISIBLE.sub("", value))
+
+
 def _organization(_value: str, draw: Draw, _real: bool) -> str:
     return invented.COMPANIES[draw.below(len(invented.COMPANIES))]
 
@@ -252,6 +267,7 @@ _MAKERS: Final[dict[str, Callable[[str, Draw, bool], str]]] = {
     "UK_NHS": _nhs,
     "IP_ADDRESS": _ip,
     "MAC_ADDRESS": _mac,
+    "ADDRESS": _address,
     "PERSON": _person,
     "LOCATION": _location,
     "ORGANIZATION": _organization,
