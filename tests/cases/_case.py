@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
-MUST: Final = frozenset({"ingest", "dedup", "shard", "ops (licence)"})
+MUST: Final = frozenset({"ingest", "dedup", "shard", "pii", "ops (licence)"})
 """Stages that hold what the cases ask for."""
 LATER: Final = {
-    "pii": "the depth of scrub comes later",
     "grade": "the depth of grade and of the verifiers comes later",
     "contamination": "the depth of decontaminate comes later",
     "blend": "the depth of blend comes later",

@@ -133,6 +133,10 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(CHAT, {"id": "a", "path": "text", "text": "The kes"}, {"id": "a", "path": "text", "text": "kes"})
     ],
     "text_absent": [Example(CHAT, {"id": "a", "text": "heron"}, {"id": "a", "text": "kestrel"})],
+    "stand_ins_consistent": [
+        Example(PII, {"id": "p1", "distinct_values": 1, "occurrences": [1]},
+                {"id": "p1", "distinct_values": 1, "occurrences": [2]}, stage="pii"),
+    ],
     "same_rows": [
         Example(CHAT, {"files": ["M01.jsonl", "M01.same.jsonl"]}, {"files": ["M01.jsonl", "M01.other.jsonl"]},
                 others={"same": CHAT, "other": CHAT[:2]})
