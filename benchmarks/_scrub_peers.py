@@ -51,7 +51,7 @@ def _registry(form: str) -> Any:
         registry = RecognizerRegistry(supported_languages=["en"])
         registry.load_predefined_recognizers(languages=["en"])
         return registry
-    registry = RecognizerRegistry(recognizers=recognisers(), supported_languages=["en"])
+    registry = RecognizerRegistry(recognizers=[*recognisers(), _addresses()], supported_languages=["en"])
     if form == "same_model":
         registry.add_recognizer(SpacyRecognizer(supported_entities=["PERSON", "LOCATION", "ORGANIZATION"]))
     return registry
@@ -68,6 +68,22 @@ def recognisers() -> list[Any]:
         if hasattr(one, "global_regex_flags"):
             one.global_regex_flags = REGEX_FLAGS
     return made
+
+
+def _addresses() -> Any:
+    """Our rules for postal addresses as a recogniser of Presidio's."""
+    from presidio_analyzer import LocalRecognizer, RecognizerResult
+
+    from corpusforge.pii import addresses
+
+    class AddressRules(LocalRecognizer):
+        def load(self) -> None:
+            pass
+
+        def analyze(self, text: str, entities: list[str], nlp_artifacts: Any = None) -> list[Any]:  # noqa: ARG002
+            return [RecognizerResult("ADDRESS", start, end, score) for start, end, score in addresses.find(text)]
+
+    return AddressRules(supported_entities=["ADDRESS"], supported_language="en")
 
 
 def _nlp(form: str) -> Any:

@@ -152,5 +152,5 @@ def _to_the_right(text: str, end: int) -> int:
         match = _RIGHT.match(text, at, at + 80)
         if match is None or (match.group(2) and match.group(2).rstrip(".") in _STOP):
             break
-        at = match.end() - (len(match.group()) - len(match.group().rstrip(".,")))
+        at = match.end() - (len(match.group()) - len(match.group().rstrip(".,'’-")))
     return at

@@ -13,7 +13,7 @@ all do but those of more than twenty groups or digits, or with an extension: the
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from phonenumbers import PhoneMetadata
@@ -94,13 +94,17 @@ class _Search:
     """Numbers found in one text so far, and what is left to try."""
 
     def __init__(self, text: str, wanted: Callable[[int, int], bool]) -> None:
-        presidio = recogniser("PhoneRecognizer")
-        self.score = float(presidio.SCORE)
+        self.score = float(recogniser("PhoneRecognizer").SCORE)
         self.found: set[tuple[int, int]] = set()
         self._text, self._tries = text, TRIES
         self._wanted = cache(wanted)
         self._candidate = cache(self._next_candidate)
-        self._regions: list[Any] = [_Matcher(text, region, presidio.leniency) for region in presidio.supported_regions]
+
+    @cached_property
+    def _regions(self) -> list[Any]:
+        """One matcher for each region that Presidio searches for, made when the first candidate asks for them."""
+        presidio = recogniser("PhoneRecognizer")
+        return [_Matcher(self._text, region, presidio.leniency) for region in presidio.supported_regions]
 
     def line(self, low: int, high: int) -> None:
         """Everything between two line ends."""
@@ -117,6 +121,8 @@ class _Search:
             at = end
 
     def _simple(self, start: int, end: int) -> None:
+        if _library._SLASH_SEPARATED_DATES.search(self._text, start, end):
+            return  # what `_extract_match` answers first, whatever the region
         for matcher in self._regions:
             span = self._extract(matcher, start, end)
             if span == (start, end):
