@@ -6,8 +6,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusforge.text.pairs import Sets, buckets, components, jaccard, linked, sets, survivors
-from corpusforge.text.shingles import Shingles
+from corpusforge.text.pairs import (
+    Sets,
+    buckets,
+    components,
+    jaccard,
+    linked,
+    sets,
+)
+from corpusforge.text.shingles import Shingles, mix
+from corpusforge.text.survivors import _bits_of, _may_reach, survivors
 
 SMALL_SETS = st.lists(st.sets(st.integers(0, 30), max_size=12), min_size=1, max_size=8)
 ANSWER = 1 << 63
@@ -125,3 +133,19 @@ def test_components_follow_links(links: list[tuple[int, int]]) -> None:
             reach[i] = joined
     left, right = (np.array([link[side] for link in links], np.int64) for side in (0, 1))
     assert components(10, left, right).tolist() == [min(group) for group in reach]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 40), max_size=30), min_size=2, max_size=2), st.sampled_from([0.1, 0.5, 0.8, 1.0])
+)
+def test_what_is_ruled_out_by_bits_is_not_similar(numbers: list[list[int]], threshold: float) -> None:
+    """And a set is never ruled out against itself."""
+    hashes = [np.unique(mix(np.array(row, np.uint64))) for row in numbers]
+    values = np.concatenate(hashes)
+    ends = np.cumsum([len(row) for row in hashes])
+    spans = np.stack([ends - [len(row) for row in hashes], ends], axis=1).astype(np.int64)
+    bits = _bits_of(values, spans)
+    both, either = len(np.intersect1d(*hashes)), len(np.union1d(*hashes))
+    if either and both / either >= threshold:
+        assert _may_reach(bits, spans, 0, 1, threshold)
+    assert _may_reach(bits, spans, 0, 0, threshold)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from corpusforge.text.pairs import Sets, buckets, linked, survivors
+from corpusforge.text.pairs import Sets, buckets, linked
+from corpusforge.text.survivors import survivors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Pairs of similar sets: buckets, exact Jaccard, the greedy choice of survivors, and groups of linked rows.
+"""Pairs of similar sets: buckets, exact Jaccard, and groups of linked rows; `survivors.py` chooses who stays.
 
 Sets are arrays of distinct 64-bit hashes, all in one array (`Sets`). The similarity of two sets is |A and B| / |A or
 B|; where sets hold hashes with the answer bit, it is the smaller of that and of the same figure over those hashes
@@ -24,9 +24,6 @@ Positions = npt.NDArray[np.int64]
 _U64: Final = T.Array(nb.uint64, 1, "C", readonly=True)
 _I64: Final = T.Array(nb.int64, 1, "C", readonly=True)
 _I32_2D: Final = T.Array(nb.int32, 2, "C", readonly=True)
-_I64_2D: Final = T.Array(nb.int64, 2, "C", readonly=True)
-_BANDS: Final = T.Array(nb.int32, 1, "C", readonly=True)
-_STAYS: Final = T.Array(nb.uint8, 1, "C", readonly=True)
 
 
 @dataclass(frozen=True)
@@ -80,39 +77,12 @@ def linked(members: npt.NDArray[np.int32]) -> Positions:
     return np.asarray(_linked(members, int(members.max(initial=-1)) + 1))
 
 
-def survivors(
-    members: npt.NDArray[np.int32],
-    sets: Sets,
-    places: Positions,
-    protected: npt.NDArray[np.bool_] | npt.NDArray[np.uint8],
-    threshold: float,
-    limit: int,
-) -> tuple[Positions, npt.NDArray[np.float64], int, int]:
-    """Go through rows in order; a row goes when a kept row in one of its buckets is similar enough.
-
-    `members` holds each row's buckets, numbered apart for each band, in the order of survival; `places` tells where in
-    `sets` each row's set is. A protected row always stays (2: it is told all the same for whom it would go). Rows that
-    share boilerplate meet by the thousand: so a row is held against at most the first `limit` kept rows of each bucket,
-    and against `limit` in all, those met most often first. Returns for each row the kept row it goes for (-1: it stays)
-    and their similarity; the number of comparisons; and the number of rows that stay although the limit left some
-    candidate out.
-    """
-    count = int(members.max(initial=-1)) + 1
-    sizes = np.bincount(members[members >= 0].ravel(), minlength=count)
-    room = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    spans = np.stack([sets.starts[places], sets.starts[places + 1]], axis=1)
-    table = _table(int(np.diff(sets.starts).max(initial=0)))
-    stays = protected.astype(np.uint8)
-    partner, similarity, figures = _survivors(members, room, sets.values, spans, table, stays, threshold, limit)
-    return partner, similarity, int(figures[0]), int(figures[1])
-
-
 def components(count: int, left: Positions, right: Positions) -> Positions:
     """Label 0..count-1 so that linked positions share a label: the smallest position among them."""
     return np.asarray(_components(count, np.ascontiguousarray(left), np.ascontiguousarray(right)))
 
 
-def _table(longest: int) -> Hashes:
+def empty_table(longest: int) -> Hashes:
     """An empty table for sets of at most `longest` members: a place is a hash and the number of the set it is of."""
     return np.zeros((2 << max(longest - 1, 1).bit_length(), 2), np.uint64)
 
@@ -159,7 +129,7 @@ def _sets(values: Hashes, starts: Positions) -> Positions:
 
 
 @jit(nb.float64(nb.uint64[:, ::1], nb.uint64, _U64, _U64, nb.float64))
-def _similarity(table: Hashes, number: np.uint64, a: Hashes, b: Hashes, least: float) -> float:
+def similarity(table: Hashes, number: np.uint64, a: Hashes, b: Hashes, least: float) -> float:
     """Exact similarity of `a`, set `number` of the table, to `b`; -1 once it is certain to be below `least`."""
     total = len(a) + len(b)
     if not total:
@@ -201,7 +171,7 @@ def _jaccard(a: Hashes, b: Hashes) -> float:
     table = np.zeros((size, 2), np.uint64)
     own = a.copy()
     _fill(table, np.uint64(1), own, 0, len(own), 0)
-    return float(_similarity(table, np.uint64(1), a, b, 0.0))
+    return float(similarity(table, np.uint64(1), a, b, 0.0))
 
 
 @jit(nb.int32[::1](nb.uint64[::1]))
@@ -253,131 +223,6 @@ def _linked(members: npt.NDArray[np.int32], count: int) -> Positions:
     for row in range(len(members)):
         label[row] = _root(label, row)
     return label
-
-
-@jit(
-    T.UniTuple(nb.int64, 2)(
-        _BANDS, _I64, nb.int64[::1], nb.int64[::1], nb.int64[::1], nb.int32[::1], nb.int64[::1], nb.int64, nb.int64
-    )
-)
-def _gather(
-    own: npt.NDArray[np.int32],
-    room: Positions,
-    filled: Positions,
-    kept: Positions,
-    seen: Positions,
-    times: npt.NDArray[np.int32],
-    found: Positions,
-    row: int,
-    limit: int,
-) -> tuple[int, int]:
-    """List in `found` the kept rows of the row's buckets, how often each is met in `times`; give listed, left out."""
-    count = left_out = 0
-    for band in range(len(own)):
-        bucket = own[band]
-        if bucket < 0:
-            continue
-        left_out += max(filled[bucket] - limit, 0)
-        for at in range(room[bucket], room[bucket] + min(filled[bucket], limit)):
-            other = kept[at]
-            if seen[other] != row:
-                seen[other] = row
-                times[other] = 0
-                found[count] = other
-                count += 1
-            times[other] += 1
-    return count, left_out
-
-
-@jit(
-    T.Tuple((nb.int64, nb.float64, nb.int64))(
-        nb.int64,
-        nb.int64[::1],
-        nb.int32[::1],
-        _U64,
-        _I64_2D,
-        nb.uint64[:, ::1],
-        nb.int64,
-        nb.float64,
-        nb.int64,
-    )
-)
-def _first_similar(
-    row: int,
-    found: Positions,
-    times: npt.NDArray[np.int32],
-    values: Hashes,
-    spans: Positions,
-    table: Hashes,
-    count: int,
-    threshold: float,
-    limit: int,
-) -> tuple[int, float, int]:
-    """Compare with the rows met thrice, then twice, then once, each in order; give the first hit (or -1)."""
-    made = 0
-    if count == 0:
-        return -1, 0.0, made
-    number = np.uint64(row + 1)
-    own = values[spans[row, 0] : spans[row, 1]]
-    mask = len(table) - 1
-    for value in own:
-        at = np.int64(value) & mask
-        while table[at, 1] == number:
-            at = (at + 1) & mask
-        table[at, 0] = value
-        table[at, 1] = number
-    for often in (3, 2, 1):
-        for place in range(count):
-            other = found[place]
-            if min(times[other], 3) != often:
-                continue
-            if made == limit:
-                return -1, 0.0, made
-            made += 1
-            similarity = _similarity(table, number, own, values[spans[other, 0] : spans[other, 1]], threshold)
-            if similarity >= threshold:
-                return other, similarity, made
-    return -1, 0.0, made
-
-
-@jit(
-    T.Tuple((nb.int64[::1], nb.float64[::1], nb.int64[::1]))(
-        _I32_2D, _I64, _U64, _I64_2D, nb.uint64[:, ::1], _STAYS, nb.float64, nb.int64
-    )
-)
-def _survivors(
-    members: npt.NDArray[np.int32],
-    room: Positions,
-    values: Hashes,
-    spans: Positions,
-    table: Hashes,
-    protected: npt.NDArray[np.uint8],
-    threshold: float,
-    limit: int,
-) -> tuple[Positions, npt.NDArray[np.float64], Positions]:
-    rows = len(members)
-    partner = np.full(rows, -1, np.int64)
-    similarity = np.zeros(rows, np.float64)
-    figures = np.zeros(2, np.int64)
-    filled = np.zeros(len(room), np.int64)
-    kept = np.empty(room[-1], np.int64)  # kept rows of each bucket, in order
-    seen = np.full(rows, -1, np.int64)
-    times = np.zeros(rows, np.int32)
-    found = np.empty(rows, np.int64)
-    for row in range(rows):
-        if protected[row] != 1:
-            count, left_out = _gather(members[row], room, filled, kept, seen, times, found, row, limit)
-            partner[row], similarity[row], made = _first_similar(
-                row, found, times, values, spans, table, count, threshold, limit
-            )
-            figures[0] += made
-            figures[1] += partner[row] < 0 and made < count + left_out
-        if partner[row] < 0 or protected[row]:
-            for bucket in members[row]:
-                if bucket >= 0:
-                    kept[room[bucket] + filled[bucket]] = row
-                    filled[bucket] += 1
-    return partner, similarity, figures
 
 
 @jit(nb.int64[::1](nb.int64, _I64, _I64))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numba.core.cgutils
 import numba.extending
 from llvmlite import ir
 
 from corpusforge.text.kernels import T
 
 intrinsic: Any = numba.extending.intrinsic
+_cgutils: Any = numba.core.cgutils
 
 
 @intrinsic
@@ -48,5 +50,33 @@ def lowest(_context: Any, _value: Any) -> Any:
 
     def build(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return T.int64(T.uint64), build
+
+
+@intrinsic
+def prefetch(_context: Any, data: Any, _at: Any) -> Any:
+    """Ask for the cache line of data[at], which is read soon; a place outside does no harm."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        size = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
+        whole, word, byte = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        begin = builder.ptrtoint(array.data, whole)
+        place = builder.inttoptr(builder.add(begin, builder.mul(args[1], ir.Constant(whole, size))), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        ask = _cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(ask, [place, ir.Constant(word, 0), ir.Constant(word, 3), ir.Constant(word, 1)])
+        return context.get_dummy_value()
+
+    return T.void(data, T.int64), build
+
+
+@intrinsic
+def ones(_context: Any, _value: Any) -> Any:
+    """How many bits are set."""
+
+    def build(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
 
     return T.int64(T.uint64), build
