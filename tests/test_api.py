@@ -228,3 +228,10 @@ def test_check_and_inspect_take_what_is_in_memory(tmp_path: Path) -> None:
     assert (seen.path, seen.tables[0].rows) == ("Table in memory", 7)
     with pytest.raises(SchemaError, match="expected paths, dicts or a table"):
         cf.check(7)
+
+
+@pytest.mark.parametrize("option", ["against", "cache"])
+def test_options_of_builds_are_refused_for_tables(option):
+    """Rather than ignored: nothing would be held against."""
+    with pytest.raises(ConfigError, match=option):
+        cf.dedupe(pa.table({"text": ["one", "two"]}), **{option: "folder"})

@@ -179,7 +179,7 @@ def test_an_index_of_other_options_is_refused(tmp_path: Path) -> None:
     cf.index_files(file, tmp_path / "known", threshold=0.9)
     with pytest.raises(ConfigError, match=r"index known was made in another way: bands \d+, not 16; rows_per_band"):
         cf.dedupe_files(file, tmp_path / "out", against=tmp_path / "known")
-    with pytest.raises(ConfigError, match="view 'texts', not 'rows'"):
+    with pytest.raises(ConfigError, match="is of plain texts"):
         cf.dedupe(cf.read([{"question": "a", "answer": "b"}]), reference=tmp_path / "known", threshold=0.9)
 
 
@@ -327,3 +327,13 @@ def test_a_project_holds_its_rows_against_an_index(tmp_path: Path) -> None:
     methods.sync(new)
     with pytest.raises(ConfigError, match="index known was made in another way: seed 2, not 1"):
         run_stage(new, "dedupe")
+
+
+def test_nothing_to_hold_against_is_an_error(tmp_path: Path) -> None:
+    """Old rows that cannot be read would let every copy of them back in."""
+    for name, text in (("new", '{"prompt": "What is up?", "response": "The sky."}'), ("old", '{"nothing": "of note"}')):
+        (tmp_path / f"{name}.jsonl").write_text(text + "\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="old.jsonl: no row to hold others against") as caught:
+        cf.dedupe_files(tmp_path / "new.jsonl", tmp_path / "out", against=tmp_path / "old.jsonl")
+    assert "note" not in str(caught.value)
+    assert not (tmp_path / "out").exists()

@@ -105,8 +105,13 @@ def dedupe(rows: pa.Table, *, reference: pa.Table | str | Path | None = None, **
     where it is of other options. `semantic={}` reports rows that say the same in other words, by the encoder that it
     names, or by `encoder`, an object with `encode(texts)`.
     """
+    from corpusforge.errors import ConfigError
     from corpusforge.io import encoders, index
     from corpusforge.stages.dedupe import dedupe as stage
+
+    for name, hint in (("against", "cf.dedupe(rows, reference=FOLDER)"), ("cache", "it is kept by `dvc repro`")):
+        if options.get(name):
+            raise ConfigError(f"{name}: an option of builds, not of tables in memory", hint=hint)
 
     if options.get("semantic") is not None and options.get("encoder") is None:
         options["encoder"] = encoders.of(options["semantic"], Path.cwd())

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpusforge.engine.local import workers_from_environment
-from corpusforge.errors import ConfigError, storage_told
+from corpusforge.errors import ConfigError, SourceError, storage_told
 from corpusforge.io import atomic, index, lock, parquet
 from corpusforge.io.texts import Texts, id_column, is_plain
 from corpusforge.present import Block, Showable, Shown
@@ -196,9 +196,18 @@ def _rows(
 
 
 def _read(files: list[Path]) -> pa.Table:
-    from corpusforge.io.ingest import read
+    """The rows of files. Raises SourceError where none of their records gives one."""
+    from corpusforge.io.ingest import read_with_ledger
 
-    return read([str(file) for file in files], root=Path())
+    found = read_with_ledger([str(file) for file in files], root=Path())
+    if not found.kept.num_rows:
+        why = ", ".join(f"{reason} {count:,}" for reason, count in sorted(found.reasons().items()))
+        raise SourceError(
+            f"{files[0].name}{' and others' if files[1:] else ''}: no row to hold others against"
+            + (f" ({why})" if why else ""),
+            hint="`corpusforge check FILE` tells what it makes of its records",
+        )
+    return found.kept
 
 
 def _corpus(files: list[Path], columns: tuple[str, str | None]) -> Texts:

@@ -176,6 +176,16 @@ def test_conflicting_gold_is_reported_for_both() -> None:
     assert len(set(result.kept["cluster"].to_pylist())) == 2
 
 
+def test_other_tools_or_images_ask_something_else() -> None:
+    """With another tool at hand another call is right: no conflict."""
+    tools = [dumps([{"type": "function", "function": {"name": name}}]) for name in ("add", "subtract")]
+    rows = [task(n, LONG, gold) | {"tools": tool} for n, gold, tool in ((1, "8", tools[0]), (2, "9", tools[1]))]
+    assert notes(dedupe(table(rows))) == []
+    pictures = [task(n, LONG, str(n)) | {"images": [{"bytes": bytes([n]), "path": None}]} for n in (1, 2)]
+    assert notes(dedupe(table(pictures))) == []
+    assert len(notes(dedupe(table([row | {"tools": tools[0]} for row in rows])))) == 2
+
+
 def test_swapped_and_differing_answers_of_a_pair_stay() -> None:
     """A long shared prompt does not make other answers, or swapped ones, a duplicate."""
     good, bad, new = " ".join(WORDS[:12]), " ".join(WORDS[20:32]), " ".join(WORDS[40:52])

@@ -33,7 +33,7 @@ READ: Final = ("kind", "messages", "chosen", "rejected", "rating", "tools", "ver
 """Columns on which bands, keys and sets depend."""
 PRINTS: Final = ("print_0", "print_1")
 """Columns of a summary: the fingerprint of its row, where there is a cache."""
-MADE: Final = ("units", "prompt", "gold")
+MADE: Final = ("units", "prompt", "asked", "gold")
 """Columns of a summary that are known, beside the bands."""
 
 Positions = npt.NDArray[np.int64]

@@ -36,12 +36,12 @@ def clusters(facts: pl.DataFrame, *links: Positions) -> pa.Array:
 
 
 def conflicts(facts: pl.DataFrame, partner: Positions, count: int) -> dict[int, str]:
-    """Kept tasks whose prompt has another gold elsewhere: position -> detail, naming the other rows."""
-    tasks = facts.select("prompt", "gold", "row_id").with_row_index("at")
-    tasks = tasks.filter(pl.Series(partner < 0) & (pl.col("gold") != 0) & (pl.col("prompt") != 0))
-    tasks = tasks.filter(pl.col("gold").n_unique().over("prompt") > 1).sort("prompt", "row_id")
+    """Kept tasks that ask the same as one with another gold: position -> detail, naming the other rows."""
+    tasks = facts.select("asked", "gold", "row_id").with_row_index("at")
+    tasks = tasks.filter(pl.Series(partner < 0) & (pl.col("gold") != 0) & (pl.col("asked") != 0))
+    tasks = tasks.filter(pl.col("gold").n_unique().over("asked") > 1).sort("asked", "row_id")
     details = {}
-    for (_,), group in tasks.group_by("prompt", maintain_order=True):
+    for (_,), group in tasks.group_by("asked", maintain_order=True):
         others = group.group_by("gold", maintain_order=True).head(SHOWN)
         for at, gold in group.select("at", "gold").iter_rows():
             if at < count:

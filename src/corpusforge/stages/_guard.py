@@ -30,6 +30,14 @@ def gold_keys(rows: pa.Table) -> npt.NDArray[np.uint64]:
     return np.where(_is_kind(rows, "task"), spec, np.uint64(0))
 
 
+def asked_keys(rows: pa.Table, prompt: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Hash of what a task asks: its prompt (of key `prompt`), the tools at hand, the images; 0 without a prompt."""
+    from corpusforge.text.shingles import byte_keys, combine
+
+    asked = combine(prompt, byte_keys(flat(rows["tools"])), _image_keys(rows))
+    return np.where(prompt != 0, asked, np.uint64(0))
+
+
 def guard_keys(rows: pa.Table, numbers: npt.NDArray[np.uint64] | None, shingle: int) -> npt.NDArray[np.uint64]:
     """Hash of all in which rows must be equal; `numbers` is a hash of each row's numbers, where they matter."""
     from corpusforge.text.shingles import byte_keys, combine, short_keys

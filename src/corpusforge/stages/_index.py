@@ -146,6 +146,13 @@ def method_of(config: DedupeConfig, view: str) -> dict[str, Any]:
 def check(index: SignatureIndex, config: DedupeConfig, view: str) -> None:
     """Raise ConfigError, naming what differs, unless the index was made as `config` would make it."""
     wanted = method_of(config, view)
+    if index.method.get("view") != view:
+        kinds = {"texts": "plain texts (Parquet with a text column)", "rows": "rows (conversations, pairs, tasks)"}
+        raise ConfigError(
+            f"index {index.name} is of {kinds.get(str(index.method.get('view')), 'something else')}, "
+            f"and what is held against it are {kinds[view]}",
+            hint="hold files of one form against an index of that form: corpusforge index FILE FOLDER",
+        )
     wrong = [
         f"{key} {index.method.get(key)!r}, not {value!r}"
         for key, value in wanted.items()

@@ -38,7 +38,7 @@ from corpusforge.sample import dumps
 from corpusforge.stages._between import between
 from corpusforge.stages._cache import known_or_made, without_prints
 from corpusforge.stages._groups import clusters, conflicts
-from corpusforge.stages._guard import flat, gold_keys, guard_keys
+from corpusforge.stages._guard import asked_keys, flat, gold_keys, guard_keys
 from corpusforge.stages._index import BAND, Indexed, band
 from corpusforge.stages._overrides import OVERRIDE, Override, Ruled, marked
 from corpusforge.stages._pieces import pieces
@@ -162,7 +162,9 @@ def _hashed(rows: pa.Table, config: DedupeConfig) -> Columns:
     from corpusforge.text.shingles import shingle, text_keys
 
     shingles = shingle(compare_text(rows), config.shingle)
-    columns: Columns = {"units": shingles.units, "prompt": text_keys(prompt_text(rows)), "gold": gold_keys(rows)}
+    prompt = text_keys(prompt_text(rows))
+    asked = asked_keys(rows, prompt)
+    columns: Columns = {"units": shingles.units, "prompt": prompt, "asked": asked, "gold": gold_keys(rows)}
     if config.exact_only:
         return columns
     from corpusforge.text.minhash import band_hashes, parameters, signatures
