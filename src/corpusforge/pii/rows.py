@@ -1,8 +1,8 @@
 """One row: what is found in it, what becomes of each finding, and the row afterwards.
 
-A value found once is replaced wherever it stands in the row (the prose names it, the tool call repeats it), by the
-same stand-in. Then the new texts are searched again; what a recogniser still finds becomes a tag, until nothing is
-found: so a second pass over the output changes nothing.
+A value found once is replaced wherever it stands in the row (the prose names it, the tool call repeats it; a number in
+other groups, a street without its town), by the same stand-in. Then the new texts are searched again; what a recogniser
+still finds becomes a tag, until nothing is found: so a second pass over the output changes nothing.
 
 A task's verifier is kept consistent rather than searched: what was replaced in the row is replaced in its spec by the
 same stand-in, secrets go, and anything else found there is counted and left, because a checker whose data were changed
@@ -21,7 +21,7 @@ from corpusforge.pii import recognisers
 from corpusforge.pii.context import View
 from corpusforge.pii.leaves import Leaf, Steps, leaves
 from corpusforge.pii.recognisers import ALL, SECRET, RecogniserFailed, Span, without_overlaps
-from corpusforge.pii.standins import Standins, tag
+from corpusforge.pii.standins import Standins, tag, variants
 
 STAND_IN: Final = "stand_in"
 TAGGED: Final = "tag"
@@ -164,24 +164,25 @@ def _outcome(parts: Sequence[Leaf], found: Sequence[Found], wanted: Sequence[Fou
 
 def _elsewhere(parts: Sequence[Leaf], wanted: Sequence[Found]) -> list[Found]:
     """The same values at other places in the row, as findings of their own."""
-    values: dict[str, Found] = {}
+    values: dict[str, tuple[str, Found]] = {}
     for one in wanted:
-        value = parts[one.leaf].text[one.span.start : one.span.end]
-        if len(value) >= _SHORTEST and value not in values:
-            values[value] = one
+        value = _text(parts, one)
+        if len(value) >= _SHORTEST:
+            for form, shape in variants(one.span.entity, value).items():
+                values.setdefault(form, (shape, one))
     if not values:
         return []
     taken: dict[int, list[tuple[int, int]]] = {}
     for one in wanted:
         taken.setdefault(one.leaf, []).append((one.span.start, one.span.end))
-    pattern = re.compile("|".join(re.escape(value) for value in sorted(values, key=lambda v: (-len(v), v))))
+    pattern = re.compile("|".join(values[value][0] for value in sorted(values, key=lambda v: (-len(v), v))))
     found = []
     for number, leaf in enumerate(parts):
         for match in pattern.finditer(leaf.text):
             start, end = match.span()
             if _glued(leaf.text, start, end) or any(start < high and low < end for low, high in taken.get(number, ())):
                 continue
-            first = values[match.group()]
+            _, first = values.get(match.group()) or values[re.sub("[^0-9]", "", match.group())]
             found.append(Found(number, replace(first.span, start=start, end=end, recogniser="SameValue"), first.action))
     return found
 
@@ -194,12 +195,16 @@ def _glued(text: str, start: int, end: int) -> bool:
 
 
 def _edits(parts: Sequence[Leaf], wanted: Sequence[Found], standins: Standins) -> Edits:
+    standins.know(_text(parts, one) for one in wanted if one.span.entity == "PERSON")
     edits: Edits = {}
     for one in sorted(wanted, key=lambda f: (f.leaf, f.span)):
-        value = parts[one.leaf].text[one.span.start : one.span.end]
-        new = tag(one.span.entity) if one.action != STAND_IN else standins.of(one.span.entity, value)
+        new = tag(one.span.entity) if one.action != STAND_IN else standins.of(one.span.entity, _text(parts, one))
         edits.setdefault(one.leaf, []).append((one.span.start, one.span.end, new))
     return edits
+
+
+def _text(parts: Sequence[Leaf], one: Found) -> str:
+    return parts[one.leaf].text[one.span.start : one.span.end]
 
 
 def splice(text: str, edits: Sequence[tuple[int, int, str]]) -> str:

@@ -1,7 +1,9 @@
 """Stand-ins: values of the same form that belong to nobody, the same for the same value within a scope.
 
 Which stand-in a value gets is decided by HMAC-SHA256 over the scope, the entity and the value's normal form (an
-address in lower case, a number's digits), so that `+1 (212) 456-7890` and `212-456-7890` agree. Ranges:
+address in lower case, a number's digits), so that `+1 (212) 456-7890` and `212-456-7890` agree. A postal address is
+replaced part by part (street, flat, town, state and ZIP code), a person's name word by word, so that prose and the
+fields of a record agree. Ranges:
 
     EMAIL_ADDRESS  example.com, .net, .org (RFC 2606), with a checksum that marks it as ours
     PHONE_NUMBER   North America: area code and 555-01XX; elsewhere 000 where the national number begins
@@ -27,10 +29,13 @@ from corpusforge.pii.marks import EXAMPLE_DOMAINS, checksum_letters, is_address_
 from corpusforge.pii.presidio import analyse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
 ATTEMPTS: Final = 24
 _INVISIBLE: Final = re.compile(f"[{INVISIBLE}]")
+_WORD: Final = re.compile(r"[^\W\d_][\w'’.\-]*|\d\w*")
+_PARTS_OF_ADDRESS: Final = re.compile(r"([ ]*[,;\n]\s*|\s+(?=(?:apt|apartment|suite|ste|unit)\b))", re.IGNORECASE)
+_SURE_DIGITS: Final = 9  # a number with fewer is looked for in its own form only
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BECH32: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 
@@ -66,12 +71,35 @@ class Standins:
         self._real = documentation_is_real
         self._attempt: dict[tuple[str, str], int] = {}
         self._taken: dict[str, tuple[str, str]] = {}
+        self._families: set[str] = set()
+
+    def know(self, people: Iterable[str]) -> None:
+        """Names of all people in the row: a word that ends one, and begins none, is a family name where it is alone."""
+        names = [name.lower().split() for name in people]
+        self._families = {name[-1] for name in names if len(name) > 1} - {name[0] for name in names if len(name) > 1}
 
     def of(self, entity: str, value: str) -> str:
         """The stand-in for `value` in its own format; a tag when the entity has no stand-ins or none is free."""
         make = _MAKERS.get(entity)
         if make is None:
             return tag(entity)
+        if entity == "ADDRESS" and len(parts := _PARTS_OF_ADDRESS.split(value)) > 1:
+            replaced = [not number % 2 and _is_replaced_in(part) for number, part in enumerate(parts)]
+            made = [self.of(entity, part) if new else part for part, new in zip(parts, replaced, strict=True)]
+            return tag(entity) if tag(entity) in made else "".join(made)
+        if entity == "PERSON":
+            return self._person(_INVISIBLE.sub("", value).split())
+        return self._of(entity, value, make)
+
+    def _person(self, words: Sequence[str]) -> str:
+        """First and last word, each by its own stand-in."""
+        if len(words) < 2:
+            alone = "".join(words)
+            return self._of("PERSON", alone, _family if alone.lower() in self._families else _given)
+        made = [self._of("PERSON", words[0], _given), self._of("PERSON", words[-1], _family)]
+        return tag("PERSON") if tag("PERSON") in made else " ".join(made)
+
+    def _of(self, entity: str, value: str, make: Callable[[str, Draw, bool], str]) -> str:
         identity = (entity, normal_form(entity, value))
         known = self._attempt.get(identity)
         for attempt in [known] if known is not None else range(ATTEMPTS):
@@ -91,6 +119,22 @@ class Standins:
 def tag(entity: str) -> str:
     """`<ENTITY>`."""
     return f"<{entity}>"
+
+
+def variants(entity: str, value: str) -> dict[str, str]:
+    """What stands for the same value elsewhere, as patterns: itself, a street of an address, a number's digits.
+
+    The keys are what a match is, or its digits.
+    """
+    found = {value: re.escape(value)}
+    if entity == "ADDRESS":
+        parts = _PARTS_OF_ADDRESS.split(value)[::2]
+        found |= {part: re.escape(part) for part in parts if re.match(r"\d+\w? +\S", part)}
+    if entity == "PHONE_NUMBER":
+        digits = re.sub(r"[^0-9]", "", _split_extension(_INVISIBLE.sub("", value))[0])
+        if len(digits) >= _SURE_DIGITS:
+            found[digits] = r"\+?\(?" + r"[ .()/\-]{0,2}".join(digits)
+    return found
 
 
 def normal_form(entity: str, value: str) -> str:
@@ -227,11 +271,12 @@ def _mac(value: str, draw: Draw, _real: bool) -> str:
     return made.upper() if value == value.upper() else made
 
 
-def _person(value: str, draw: Draw, _real: bool) -> str:
-    parts = value.split()
-    if len(parts) == 1:
-        return invented.GIVEN[draw.below(len(invented.GIVEN))]
-    return f"{invented.GIVEN[draw.below(len(invented.GIVEN))]} {invented.FAMILY[draw.below(len(invented.FAMILY))]}"
+def _given(_value: str, draw: Draw, _real: bool) -> str:
+    return invented.GIVEN[draw.below(len(invented.GIVEN))]
+
+
+def _family(_value: str, draw: Draw, _real: bool) -> str:
+    return invented.FAMILY[draw.below(len(invented.FAMILY))]
 
 
 def _location(_value: str, draw: Draw, _real: bool) -> str:
@@ -243,13 +288,21 @@ def _address(value: str, draw: Draw, _real: bool) -> str:
 
     def new(match: re.Match[str]) -> str:
         word = match.group()
+        if not _is_replaced(word):
+            return word
         if word[0].isdigit():
             return "0" + draw.digits(len(word) - 1) if len(word) > 1 else "0"
-        if is_address_word(word) or not word[0].isupper():
-            return word
         return invented.PLACES[draw.below(len(invented.PLACES))]
 
-    return re.sub(r"[^\W\d_][\w'’.\-]*|\d\w*", new, _INVISIBLE.sub("", value))
+    return _WORD.sub(new, _INVISIBLE.sub("", value))
+
+
+def _is_replaced_in(part: str) -> bool:
+    return any(map(_is_replaced, _WORD.findall(part)))
+
+
+def _is_replaced(word: str) -> bool:
+    return word[0].isdigit() or (word[0].isupper() and not is_address_word(word))
 
 
 def _organization(_value: str, draw: Draw, _real: bool) -> str:
@@ -268,7 +321,7 @@ _MAKERS: Final[dict[str, Callable[[str, Draw, bool], str]]] = {
     "IP_ADDRESS": _ip,
     "MAC_ADDRESS": _mac,
     "ADDRESS": _address,
-    "PERSON": _person,
+    "PERSON": _given,
     "LOCATION": _location,
     "ORGANIZATION": _organization,
 }
