@@ -161,6 +161,11 @@ def _no_number(value: str, digits: str) -> bool:
     return bool(_DATE.fullmatch(value.strip())) or digits in "01234567890123456789" or len(set(digits)) == 1
 
 
+def is_no_number(value: str) -> bool:
+    """Whether the value is a date, a count or one digit over and over, and so no phone number."""
+    return _no_number(value, re.sub(r"\D", "", value))
+
+
 def _grouped_like_a_phone(view: View, start: int, end: int) -> bool:
     value, before = view.text[start:end], view.before(start)
     groups = re.findall(r"\d+", value)

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from corpusforge.pii import recognisers
+from corpusforge.pii import recognisers, regions
 from corpusforge.pii.context import View
 from corpusforge.pii.leaves import Leaf, Steps, leaves
-from corpusforge.pii.recognisers import ALL, SECRET, RecogniserFailed, Span, without_overlaps
+from corpusforge.pii.recognisers import ALL, BITS, SECRET, RecogniserFailed, Span, without_overlaps
 from corpusforge.pii.standins import Standins, tag, variants
 
 STAND_IN: Final = "stand_in"
@@ -41,6 +41,7 @@ class Policy:
 
     actions: Mapping[str, str]
     documentation_is_real: bool = False
+    language: str = ""  # of the row; tells which regions' phone numbers are looked for
 
     def action(self, entity: str) -> str:
         """The action for an entity; SECRET stands for every kind of secret, which are tagged unless told otherwise."""
@@ -78,6 +79,8 @@ def search(parts: Sequence[Leaf], groups: int, policy: Policy, names: Names | No
         view = View(leaf.text, leaf.lead, "code" if leaf.column == "tools" else None)
         try:
             spans = recognisers.find(view, groups, documentation_is_real=policy.documentation_is_real)
+            if policy.language in regions.REGIONS and groups & BITS["digits"]:
+                spans = without_overlaps([*spans, *_at_home(view, policy.language)])
         except RecogniserFailed as error:
             raise RecogniserFailed(str(error), leaf.path) from None
         if names and number in names and leaf.column != "verifier":
@@ -88,6 +91,15 @@ def search(parts: Sequence[Leaf], groups: int, policy: Policy, names: Names | No
                 action = KEEP
             found.append(Found(number, span, action))
     return found
+
+
+def _at_home(view: View, language: str) -> list[Span]:
+    """Phone numbers of the language's regions."""
+    try:
+        found = list(regions.find(view, language))
+    except Exception:  # noqa: BLE001  # whatever it raises, the row cannot be called clean
+        raise RecogniserFailed(regions.RECOGNISER) from None
+    return [Span(*view.back(*span), "PHONE_NUMBER", regions.SCORE, regions.RECOGNISER) for span in found]
 
 
 def _beside(names: Sequence[Span], spans: Sequence[Span]) -> Iterator[Span]:

@@ -342,9 +342,12 @@ def _warnings(report: Mapping[str, Any], facts: Facts) -> list[str]:
             said.append(f"source {name}: none of its rows is in the shards")
     said += [f"stage {entry['stage']}: the counts do not add up" for entry in report["stages"] if not entry["adds_up"]]
     said += _overridden(report["duplicates"]["overrides"])
-    unscanned = sum(facts.metrics["scrub"].get("names_not_scanned", {}).values())
+    unscanned = facts.metrics["scrub"].get("names_not_scanned", {})
     if unscanned:
-        said.append(f"names of people were not looked for in {unscanned:,} rows (scrub.names, language)")
+        each = ", ".join(f"{language} {rows:,}" for language, rows in _ordered(unscanned).items())
+        said.append(
+            f"names of people were not looked for in {sum(unscanned.values()):,} rows ({each}): see scrub.names"
+        )
     if not report["contamination"].get("benchmarks"):
         said.append("no benchmark is declared: contamination was not looked for")
     ungraded = sum(report["difficulty"]["not_graded"].values())

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from corpusforge import sample
 from corpusforge.errors import MissingKey
@@ -83,6 +83,9 @@ class ScrubConfig(StageConfig):
     are tagged by default."""
     names: Literal["off", "spacy"] = "off"
     """The named-entity tier: `spacy` finds people, places and organisations in English prose (extra `ner`); slow."""
+    unscanned_names: Literal["keep", "quarantine"] = "keep"
+    """What becomes of rows in a language that the named-entity tier does not cover: `quarantine` drops them
+    (`names_not_scanned`). Needs `names: spacy`. They are counted either way."""
     documentation_is_real: bool = False
     """Whether addresses of documentation networks, and of example domains inside code, count as personal data."""
 
@@ -95,6 +98,12 @@ class ScrubConfig(StageConfig):
                 near = difflib.get_close_matches(name, known, 1, cutoff=0.5)
                 raise ValueError(f"unknown entity {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         return value
+
+    @model_validator(mode="after")
+    def _a_tier_to_scan_with(self) -> ScrubConfig:
+        if self.unscanned_names == "quarantine" and self.names == "off":
+            raise ValueError("unscanned_names: quarantine needs names: spacy; without it every row would go")
+        return self
 
 
 def scrub(
@@ -110,8 +119,9 @@ def scrub(
 
     Returns:
         Kept rows with the column `pii` (entity -> findings replaced); `changes` has one line per edited row; `dropped`
-        holds rows with a dropped entity (`pii_<entity>`), rows whose recogniser failed (`recogniser_failed`), and rows
-        that equal another one now (`equal_after_scrub`).
+        holds rows with a dropped entity (`pii_<entity>`), rows whose recogniser failed (`recogniser_failed`), rows that
+        equal another one now (`equal_after_scrub`), and, where asked for, rows whose names nobody looked for
+        (`names_not_scanned`).
 
     Raises:
         MissingKey: no key was given. MissingExtra: the named-entity tier is on and its model is not installed.
@@ -129,12 +139,11 @@ def scan(rows: pa.Table, config: ScrubConfig | None = None, **options: Any) -> p
     `start` and `end` count characters of the field's text (for JSON fields, of the string literal after `#`).
     """
     settings = configure(ScrubConfig, config, options)
-    policy = _policy(settings)
     lines: list[dict[str, Any]] = []
     for _, row, mask, namer in _candidates(rows, settings):
         parts = leaves.leaves(row)
         try:
-            found = _rows.search(parts, mask, policy, namer(list(enumerate(parts))) if namer else None)
+            found = _rows.search(parts, mask, _policy(settings, row), namer(list(enumerate(parts))) if namer else None)
         except recognisers.RecogniserFailed as error:
             lines.append(
                 _finding(row["row_id"], str(error.args[-1]), "FAILED", (0, 0, 0.0), (str(error.args[0]), "drop"))
@@ -156,8 +165,8 @@ def _finding(row_id: str, where: str, entity: str, span: tuple[int, int, float],
     return dict(zip(FINDINGS.names, values, strict=True))
 
 
-def _policy(config: ScrubConfig) -> _rows.Policy:
-    return _rows.Policy(config.actions, config.documentation_is_real)
+def _policy(config: ScrubConfig, row: Mapping[str, Any]) -> _rows.Policy:
+    return _rows.Policy(config.actions, config.documentation_is_real, row["language"] or "")
 
 
 def _summarise(table: pa.Table, config: ScrubConfig, inputs: Inputs) -> pa.Table:
@@ -167,19 +176,23 @@ def _summarise(table: pa.Table, config: ScrubConfig, inputs: Inputs) -> pa.Table
             f"scrub needs a key for its stand-ins, and {config.key} gave none",
             hint="make one with `corpusforge key new`, or set `scrub.key: public-demo` for data that is public anyway",
         )
-    policy = _policy(config)
     content = table["content_id"].to_pylist()
     changed = np.zeros(table.num_rows, np.bool_)
     drops: list[str | None] = [None] * table.num_rows
     plans: list[str | None] = [None] * table.num_rows
     for index, row, mask, namer in _candidates(table, config):
         scope = _conversation(row["row_id"]) if config.scope == "conversation" else ""
-        outcome = _rows.scrub_row(row, mask, policy, key, scope, namer)
+        outcome = _rows.scrub_row(row, mask, _policy(config, row), key, scope, namer)
         plans[index] = _plan(outcome)
         drops[index] = outcome.drop or None
         if outcome.edits:
             leaves.replace(row, _rows.texts_after(leaves.leaves(row), outcome.edits))
             changed[index], content[index] = True, sample.content_id(row)
+    if config.unscanned_names == "quarantine":
+        for index, language in enumerate(table["language"].to_pylist()):
+            if language not in names.LANGUAGES and not drops[index]:
+                drops[index], changed[index] = "names_not_scanned", False
+                plans[index] = sample.dumps({"detail": {"language": language or "unknown"}})
     origin = pc.struct_field(table["source"], "origin")
     own = terms(table).to_arrow(compat_level=pl.CompatLevel.oldest())
     return pa.table(
