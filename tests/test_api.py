@@ -46,6 +46,7 @@ PUBLIC = [
     "overrule",
     "read",
     "scrub",
+    "scrub_report",
     "shape",
     "sources",
     "trace",

@@ -1,4 +1,4 @@
-"""What must not get out does not: planted values in no file or log, no stage without the key, the same shards with it."""
+"""What must not get out does not: no planted value in files or logs, no stage without the key, equal shards with it."""
 
 from __future__ import annotations
 

@@ -42,6 +42,7 @@ _PUBLIC: Final = {
     "overrule": "corpusforge.api",
     "read": "corpusforge.api",
     "scrub": "corpusforge.api",
+    "scrub_report": "corpusforge.api",
     "shape": "corpusforge.shapes.own",
     "sources": "corpusforge.api",
     "trace": "corpusforge.api",

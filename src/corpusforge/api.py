@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from corpusforge.overrule import Overruled
     from corpusforge.project import Project
     from corpusforge.result import StageResult
+    from corpusforge.scrub_report import ScrubReport
     from corpusforge.sources import SourceTable
     from corpusforge.trace import Trace
 
@@ -60,6 +61,7 @@ __all__ = [
     "overrule",
     "read",
     "scrub",
+    "scrub_report",
     "sources",
     "trace",
     "write_shards",
@@ -176,6 +178,16 @@ def scrub(rows: pa.Table, *, key: str | bytes = "env:CORPUSFORGE_KEY", **options
 
     secret = key if isinstance(key, bytes) else load_key(key, Path())
     return stage(_rows(rows, "scrub"), key=secret, **options)
+
+
+def scrub_report(project: str | Path | Project = ".", *, rows: int = 500) -> ScrubReport:
+    """Tell what the last scrub replaced, per entity, source and field, and estimate what it left.
+
+    `rows` of its rows are searched again, at the lowest thresholds. Raises ProjectError where scrub has not run.
+    """
+    from corpusforge.scrub_report import scrub_report as look
+
+    return look(project, rows=rows)
 
 
 def grade(rows: pa.Table, **options: Any) -> StageResult:

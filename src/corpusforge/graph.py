@@ -74,7 +74,7 @@ GRAPH: Final = (
         "scrub",
         ("filter",),
         "personal data and secrets become stand-ins; code and maths stay as they are",
-        method=3,
+        method=4,
         libraries=("phonenumbers", "polars", "presidio-analyzer"),
     ),
     Node("grade", ("scrub",), "difficulty and length as stored columns", libraries=("polars",)),
@@ -104,6 +104,7 @@ GRAPH: Final = (
         (*_ROWS, "shard"),
         "one page and one JSON that prove the build",
         tables=False,
+        method=2,
         records=(*_ROWS, "shard"),
     ),
     Node(

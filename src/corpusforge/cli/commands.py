@@ -108,6 +108,20 @@ def sources(
     answer(found.adds_up)
 
 
+@app.command("scrub-report")
+def scrub_report(
+    project: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="The project: its folder, or one below it.")
+    ] = Path(),
+    rows: Annotated[int, typer.Option(min=0, help="Rows searched again for what may be left.")] = 500,
+    json: output.Json = False,
+) -> None:
+    """Say what scrub replaced, per entity, source and field, and estimate what it left."""
+    from corpusforge.api import scrub_report as look
+
+    output.emit(look(project, rows=rows), json)
+
+
 @app.command()
 def diff(
     a: Annotated[Path, typer.Argument(help="A project, a release, or a folder of shards.")],

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from corpusforge import graph
-from corpusforge.io import atomic, parquet
+from corpusforge.io import atomic, leaks, parquet
 from corpusforge.io.stored import read_json
 from corpusforge.stages.report import BINS, Facts, diversity
 from corpusforge.stages.report import report as report_of
@@ -110,6 +110,7 @@ def gather(project: Project) -> Facts:
         clusters=_clusters(project.parts("dedupe")),
         diversity=_diversity(project, after),
         samples=_samples(project, after, config.sample_chars),
+        leaks=leaks.estimate(project, config.leak_rows),
     )
 
 

@@ -68,6 +68,7 @@ class Outcome:
     kept: Counter[str] = field(default_factory=Counter)
     in_verifier: Counter[str] = field(default_factory=Counter)
     fields: tuple[str, ...] = ()
+    places: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # kind of field -> entity -> replaced
     drop: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
 
@@ -165,12 +166,17 @@ def _outcome(parts: Sequence[Leaf], found: Sequence[Found], wanted: Sequence[Fou
     touched = {(one.leaf, one.span.start) for one in wanted}
     left = [one for one in found if one.action == KEEP and (one.leaf, one.span.start) not in touched]
     in_verifier = [one for one in left if parts[one.leaf].column == "verifier"]
+    places: dict[str, Counter[str]] = {}
+    for one in wanted:
+        leaf = parts[one.leaf]
+        places.setdefault(f"{leaf.column}.{leaf.field}".rstrip("."), Counter())[one.span.entity] += 1
     return Outcome(
         edits,
         replaced=Counter(one.span.entity for one in wanted),
         kept=Counter(one.span.entity for one in left) - Counter(one.span.entity for one in in_verifier),
         in_verifier=Counter(one.span.entity for one in in_verifier),
         fields=tuple(sorted({parts[one.leaf].path.split("#")[0] for one in wanted})),
+        places=places,
     )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -50,6 +50,8 @@ class ReportConfig(StageConfig):
     """Characters of a message before it is cut."""
     examples: int = Field(3, ge=0)
     """Ledger lines shown per reason: ids and details, never text."""
+    leak_rows: int = Field(500, ge=0)
+    """Scrubbed rows that are searched again, at the lowest thresholds, for what may be left; 0 searches none."""
     diversity_rows: int = Field(2_000, ge=1)
     """Rows per origin whose text the diversity figures look at: bounds their time."""
 
@@ -65,6 +67,7 @@ class Facts:
     examples     stage, reason, row_id, record_id, detail
     difficulty   kind, method, bin (0 to 9, None where nothing could be measured), rows
     personal     source, entity, findings
+    leaks        rows, sampled, entities, by_rules (see io.leaks)
     """
 
     metrics: Mapping[str, Mapping[str, Any]]
@@ -79,6 +82,7 @@ class Facts:
     clusters: Mapping[str, int]
     diversity: Mapping[str, Mapping[str, Any]]
     samples: Sequence[Line]
+    leaks: Mapping[str, Any] = field(default_factory=dict)
 
 
 def report(facts: Facts) -> dict[str, Any]:
@@ -329,6 +333,7 @@ def _personal(facts: Facts) -> dict[str, Any]:
         "entities": count(facts.personal, "entity", "findings"),
         "by_source": _nested(facts.personal, "source", "entity", "findings"),
         "scrub": figures(facts.metrics["scrub"]),
+        "leaks": dict(facts.leaks),
     }
 
 

@@ -40,7 +40,7 @@ from corpusforge.stages._stage import Decided, Decision, Fetch, Inputs, StageCon
 from corpusforge.stages._twins import take_on, taken_on, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 Action = Literal["stand_in", "tag", "drop", "keep"]
 
@@ -218,6 +218,7 @@ def _plan(outcome: _rows.Outcome) -> str | None:
         "kept": dict(sorted(outcome.kept.items())),
         "in_verifier": dict(sorted(outcome.in_verifier.items())),
         "fields": list(outcome.fields),
+        "places": {place: dict(sorted(counts.items())) for place, counts in sorted(outcome.places.items())},
         "detail": outcome.detail,
     }
     plan = {name: value for name, value in plan.items() if value}
@@ -343,15 +344,24 @@ def _with_counts(table: pa.Table, counts: list[Mapping[str, int]]) -> pa.Table:
     return table.add_column(position, pa.field("pii", sample.ADDED["pii"]), column)
 
 
-def _metrics(table: pa.Table, plans: Iterable[Mapping[str, Any]], config: ScrubConfig) -> dict[str, Any]:
+def _metrics(table: pa.Table, plans: Sequence[Mapping[str, Any]], config: ScrubConfig) -> dict[str, Any]:
     totals: dict[str, Counter[str]] = {"replaced": Counter(), "kept": Counter(), "in_verifier": Counter()}
-    for plan in plans:
+    places: dict[str, Counter[str]] = {}
+    sources: dict[str, Counter[str]] = {}
+    names_of = pc.struct_field(table["source"], "name").to_pylist()
+    for source, plan in zip(names_of, plans, strict=True):
         for name, total in totals.items():
             total.update(plan.get(name, {}))
+        if plan.get("replaced"):
+            sources.setdefault(str(source), Counter()).update(plan["replaced"])
+        for place, counts in plan.get("places", {}).items():
+            places.setdefault(place, Counter()).update(counts)
     languages = Counter("unknown" if language is None else language for language in table["language"].to_pylist())
     unscanned = {lang: n for lang, n in languages.items() if config.names == "off" or lang not in names.LANGUAGES}
     return {
         "findings": dict(sorted(totals["replaced"].items())),
+        "by_source_and_entity": {name: dict(sorted(counts.items())) for name, counts in sorted(sources.items())},
+        "by_field": {name: dict(sorted(counts.items())) for name, counts in sorted(places.items())},
         "kept_by_config": dict(sorted(totals["kept"].items())),
         "left_in_verifier": dict(sorted(totals["in_verifier"].items())),
         "names_not_scanned": dict(sorted(unscanned.items())),

@@ -1,0 +1,94 @@
+"""corpusforge scrub-report: what was replaced where, and what may be left, without a value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import corpusforge as cf
+from corpusforge.cli import main
+from corpusforge.errors import ConfigError, ProjectError
+from corpusforge.pii import lowest
+from corpusforge.shell import run_stage
+from corpusforge.stages.scrub import scrub
+from tests.projects import chat, make_project
+from tests.rows import row, table
+
+VALUES = ("zoe.quill@corp-mail.com", "(212) 456-7890", "044 713 22", "219-09-9998")
+TEXTS = (
+    "Mail zoe.quill@corp-mail.com, or call (212) 456-7890.",
+    "The order 219-09-9998 was sent.",
+    "My ssn is 219-09-9998.",
+    "Der Hafen ist zu.",
+)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    desk = [chat(i) for i in range(20)]
+    for one, text in zip(desk, TEXTS, strict=False):
+        one["messages"][0]["content"] += " " + text
+    desk[0]["note"] = {"by": "zoe.quill@corp-mail.com"}
+    made = make_project(tmp_path_factory.mktemp("scrub-report"), {"desk": desk, "line": [chat(50)]})
+    for name in ("ingest", "dedupe", "filter", "scrub"):
+        run_stage(made, name)
+    return made
+
+
+def test_counts_per_entity_source_and_field(project):
+    found = cf.scrub_report(project).to_dict()
+    assert found["findings"] == {"EMAIL_ADDRESS": 2, "PHONE_NUMBER": 1, "US_SSN": 1}
+    assert found["by_source_and_entity"] == {"desk": found["findings"]}
+    assert found["by_field"] == {
+        "extra": {"EMAIL_ADDRESS": 1},
+        "messages.content": {"EMAIL_ADDRESS": 1, "PHONE_NUMBER": 1, "US_SSN": 1},
+    }
+    assert sum(found["names_not_scanned"].values()) == 21
+
+
+def test_what_may_be_left_is_counted_with_an_interval(project):
+    leaks = cf.scrub_report(project).to_dict()["leaks"]
+    assert (leaks["rows"], leaks["sampled"], leaks["by_rules"]) == (21, 21, {})
+    ssn = leaks["entities"]["US_SSN"]  # the order number, which a rule takes for harmless
+    assert (ssn["findings"], ssn["rows"]) == (1, 1)
+    assert 0 < ssn["low"] < 1 / 21 < ssn["high"] < 0.3
+    assert "EMAIL_ADDRESS" not in leaks["entities"]
+
+
+def test_the_sample_is_the_same_every_time(project):
+    some = [cf.scrub_report(project, rows=5).to_dict() for _ in range(2)]
+    assert some[0] == some[1]
+    assert some[0]["leaks"]["sampled"] == 5
+    assert cf.scrub_report(project, rows=0).leaks["entities"] == {}
+
+
+def test_the_command_prints_what_the_function_returns_and_no_value(project, capsys):
+    assert main(["scrub-report", str(project.root), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out) == cf.scrub_report(project).to_dict()
+    assert main(["scrub-report", str(project.root)]) == 0
+    out += capsys.readouterr().out
+    assert "what may be left" in out
+    assert not [value for value in VALUES if value in out]
+
+
+def test_before_scrub_has_run_it_says_so(tmp_path):
+    with pytest.raises(ProjectError, match="scrub has not run here"):
+        cf.scrub_report(make_project(tmp_path, {"desk": [chat(1)]}))
+
+
+def test_less_than_no_rows_are_refused(project):
+    with pytest.raises(ConfigError, match="rows: -1"):
+        cf.scrub_report(project, rows=-1)
+
+
+def test_stand_ins_and_tags_are_not_taken_for_leaks():
+    texts = [
+        "Mail zoe@corp.com, call (212) 456-7890 or +49 171 2345678, host 5.61.32.77, my ssn is 219-09-9998.",
+        "Card 4111 1111 1111 1111, account DE89 3704 0044 0532 0130 00, key AKIAQ3EGRPJ7XK2M4TBD.",
+        "I live at 44 Elm Street Apt. 7, Springfield OH 45501.",
+    ]
+    kept = scrub(table([row(i, text) for i, text in enumerate(texts)]), key="public-demo").kept
+    found = [name for one in lowest.of_rows(kept.to_pylist(), named=False) for name in one]
+    assert found == []
