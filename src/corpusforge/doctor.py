@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge import graph
+from corpusforge import graph, whereabouts
 from corpusforge.errors import CorpusForgeError, MissingKey, ProjectError
 from corpusforge.present import Block, Showable, Shown
 
@@ -162,11 +162,10 @@ def _locks(project: Project) -> Iterator[Look]:
 
 def _kept(project: Project) -> Iterator[Look]:
     """What is stored where, and what of it may hold personal data."""
-    raw = [n.name for n in graph.GRAPH if n.private and project.data(n.name).is_dir()]
+    for place in whereabouts.places(project):
+        todo = f"`dvc push` {'TAKES it' if place.pushed else 'leaves it'}: {place.why}"
+        yield Look(NOTE, "personal data", f"{place.path}: {place.holds}", todo)
     clean = [n.name for n in graph.GRAPH if not n.private and project.data(n.name).is_dir()]
-    if raw:
-        says = f"data/{{{','.join(raw)}}}: rows before scrubbing"
-        yield Look(NOTE, "personal data", says, "stays here and in .dvc/cache: `dvc push` leaves it out")
     if clean:
         yield Look(
             OK, "scrubbed data", f"data/{{{','.join(clean)}}}: {_mebibytes(project.root / 'data'):,.0f} MiB in data/"
