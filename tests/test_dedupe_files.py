@@ -333,7 +333,7 @@ def test_nothing_to_hold_against_is_an_error(tmp_path: Path) -> None:
     """Old rows that cannot be read would let every copy of them back in."""
     for name, text in (("new", '{"prompt": "What is up?", "response": "The sky."}'), ("old", '{"nothing": "of note"}')):
         (tmp_path / f"{name}.jsonl").write_text(text + "\n", encoding="utf-8")
-    with pytest.raises(SourceError, match="old.jsonl: no row to hold others against") as caught:
+    with pytest.raises(SourceError, match=r"old\.jsonl: no row to hold others against") as caught:
         cf.dedupe_files(tmp_path / "new.jsonl", tmp_path / "out", against=tmp_path / "old.jsonl")
     assert "note" not in str(caught.value)
     assert not (tmp_path / "out").exists()

@@ -357,7 +357,7 @@ def test_stages_are_parted_by_commas_outside_brackets(told: str, stages: tuple[s
 
 def test_a_stage_of_a_folder_of_cases_is_counted_in_the_summary(tmp_path: Path) -> None:
     """Expected failures go by stage; whoever has a stage whose depth is here must hold."""
-    for number, (stage, n) in enumerate([("ingest", 3), ("ingest, shard", 9), ("pii", 9), ("pii", 3)]):
+    for number, (stage, n) in enumerate([("ingest", 3), ("ingest, shard", 9), ("grade", 9), ("grade", 3)]):
         assertion = {"assert": "kept_count", "n": n}
         write_case(tmp_path, Example(CHAT, {}, stage=stage), assertion, id=f"M0{number}")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/cases/test_cases.py", "-q"]
@@ -366,6 +366,6 @@ def test_a_stage_of_a_folder_of_cases_is_counted_in_the_summary(tmp_path: Path) 
     )
     assert done.returncode == 1
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    for line in ("pii 1 xfailed, 1 xpassed", "ingest 1 passed, 1 failed", "shard 1 failed"):
+    for line in ("grade 1 xfailed, 1 xpassed", "ingest 1 passed, 1 failed", "shard 1 failed"):
         assert line in lines
     assert "1 failed, 1 passed, 1 xfailed, 1 xpassed" in done.stdout
