@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from corpusforge.pii import phones, recognisers
 from corpusforge.pii.context import View
-from corpusforge.pii.presidio import MODULES, REGEX_FLAGS
+from corpusforge.pii.presidio import MODULES, REGEX_FLAGS, recogniser
 from corpusforge.pii.recognisers import BY_NAME, PRESIDIO, find, raw
 
 SEVEN = phones.python(phones.SEVEN_DIGITS)
@@ -185,3 +185,28 @@ def test_no_number_is_shorter_than_what_is_passed_over():
         for region in phonenumbers.SUPPORTED_REGIONS
     )
     assert shortest >= phones._ABROAD
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from(recogniser("PhoneRecognizer").supported_regions),
+    st.text(alphabet="0123456789 -.()+", min_size=4, max_size=18)
+    | st.from_regex(r"(?:\+|00|0|1)?[1-9][0-9]{6,11}", fullmatch=True),
+)
+def test_what_is_not_parsed_is_no_number_of_the_region(region, candidate):
+    if phones._region(region).hopeless(candidate):
+        matcher = phones._library.PhoneNumberMatcher(candidate, region, recogniser("PhoneRecognizer").leniency)
+        assert matcher._parse_and_verify(candidate, 0) is None
+
+
+@given(
+    st.sampled_from(recogniser("PhoneRecognizer").supported_regions),
+    st.sampled_from(sorted(phonenumbers.SUPPORTED_REGIONS)),
+)
+def test_examples_of_every_country_are_parsed(region, country):
+    """Of the region's own as they are dialled at home, of all others with their country's code."""
+    number = phonenumbers.example_number(country)
+    form = (
+        phonenumbers.PhoneNumberFormat.NATIONAL if region == country else phonenumbers.PhoneNumberFormat.INTERNATIONAL
+    )
+    assert not phones._region(region).hopeless(phonenumbers.format_number(number, form))

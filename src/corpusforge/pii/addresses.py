@@ -46,18 +46,33 @@ _PARTICLE: Final = (
 _GAP: Final = r"(?:[ ]{0,2},?[ ]{1,3}|[ ,]{0,3}\n[^\w\n]{0,6})"
 _NO_YEAR: Final = r"(?<![\w.$€£,/:\-])(?<!\b[Ii]n )(?<!ince )(?<!ntil )(?<!\bof )(?<!\bby )"
 _STREET: Final = rf"{_NO_YEAR}{_NUMBER}[ ]{{1,2}}(?:(?:{_NUMBER}|{_WORD}|{_PARTICLE})[ ]{{1,2}}){{1,5}}?(?:{_TYPES})\b"
-_ANCHORS: Final = (
-    re.compile(_STREET),
-    re.compile(
-        r"(?<!\w)(?:[Aa]pt|APT|Apartment|[Ss]uite|SUITE|Ste)\b\.?[ ]?(?:#|[Nn]o\.?)?[ ]?\d{1,5}[A-Za-z]?\b(?![.,]?\d)"
-    ),
-    re.compile(r"(?<!\w)(?:P\.?[ ]?O\.?[ ]?|PSC[ ]\d{1,5},?[ ]|Unit[ ]\d{1,6}[ ]|AA[ ]|[A-Z]{2}[ ])Box[ ]\d{1,6}\b"),
-    re.compile(r"\b[AFD]PO[ ]A[AEP]\b"),
-    re.compile(rf"\b{_WORD},?[ \n]{{1,2}}(?:{_STATES})[ ,]{{1,2}}\d{{5}}(?:-\d{{4}})?\b(?![.,]?\d)"),
-    re.compile(rf"\b(?:{_ABROAD})[ ](?:{_PARTICLE}[ ])*{_WORD}(?:[ ]{_WORD}){{0,3}},?[ ]{_NUMBER}"),
-    re.compile(rf"\b{_NUMBER},?[ ](?:{_ABROAD})[ ](?:{_PARTICLE}[ ])*{_WORD}"),
-    re.compile(rf"\b[{_CAPITAL}]\w+(?:{_INSIDE})[ ]{_NUMBER}"),
-    re.compile(r"\b[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}\b"),
+# Sure pieces, and what is looked for in no time and each of them needs.
+_ANCHORS: Final = tuple(
+    (re.compile(needed) if needed else None, tuple(map(re.compile, anchors)))
+    for needed, *anchors in (
+        (None, _STREET),
+        (
+            r"[Aa]pt|APT|Apa|uite|SUI|Ste",
+            r"(?<!\w)(?:[Aa]pt|APT|Apartment|[Ss]uite|SUITE|Ste)\b\.?[ ]?(?:#|[Nn]o\.?)?[ ]?\d{1,5}[A-Za-z]?\b"
+            r"(?![.,]?\d)",
+        ),
+        (
+            r"Box[ ]\d",
+            r"(?<!\w)(?:P\.?[ ]?O\.?[ ]?|PSC[ ]\d{1,5},?[ ]|Unit[ ]\d{1,6}[ ]|AA[ ]|[A-Z]{2}[ ])Box[ ]\d{1,6}\b",
+        ),
+        (r"PO[ ]A", r"\b[AFD]PO[ ]A[AEP]\b"),
+        (
+            rf"(?:{_STATES})[ ,]{{1,2}}\d",
+            rf"\b{_WORD},?[ \n]{{1,2}}(?:{_STATES})[ ,]{{1,2}}\d{{5}}(?:-\d{{4}})?\b(?![.,]?\d)",
+        ),
+        (
+            rf"(?:{_ABROAD})[ ]",
+            rf"\b(?:{_ABROAD})[ ](?:{_PARTICLE}[ ])*{_WORD}(?:[ ]{_WORD}){{0,3}},?[ ]{_NUMBER}",
+            rf"\b{_NUMBER},?[ ](?:{_ABROAD})[ ](?:{_PARTICLE}[ ])*{_WORD}",
+        ),
+        (rf"(?:{_INSIDE})[ ]\d", rf"\b[{_CAPITAL}]\w+(?:{_INSIDE})[ ]{_NUMBER}"),
+        (None, r"\b[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}\b"),
+    )
 )
 _CORNERED: Final = rf"{_WORD}|\d{{1,5}}(?:st|nd|rd|th)\b|{_NUMBER}|{_PARTICLE}"
 _CORNER: Final = re.compile(rf"\bcorner of ((?:{_CORNERED})(?:[ ](?:{_CORNERED})){{0,9}})")
@@ -69,6 +84,9 @@ _CUE: Final = re.compile(
     rf"(?i:\b(?:{_CUES}))[ \n]{{1,2}}((?:{_NUMBER}[ ]{{1,2}}){{0,2}}{_WORD}"
     rf"(?:{_GAP}(?:{_WORD}|{_PARTICLE}[ ]{_WORD}|{_NUMBER})){{0,8}})"
 )
+_CUE_LOW: Final = re.compile(rf"\b(?:{_CUES})[ \n]{{1,2}}")
+_NEXT_TO_WORD: Final = re.compile(rf"{_WORD}[ ,\n]+\d|\d[\w/\-]*[ ]+{_WORD}(?:[ ,\n]+{_WORD})")
+_HOUSE: Final = re.compile(rf"{_NUMBER}[ ]{{1,2}}{_WORD}")
 _LEFT: Final = re.compile(rf"(?:({_NUMBER})|({_WORD})|({_PARTICLE})){_GAP}$")
 _RIGHT: Final = re.compile(rf"{_GAP}(?:({_NUMBER}(?:-\d{{4}})?)|(?:{_PARTICLE}[ ]){{0,2}}({_WORD}))")
 _REACH: Final = 8  # words in either direction
@@ -93,10 +111,17 @@ def find(text: str) -> list[tuple[int, int, float]]:
     """Start, end and score of every address, disjoint and in order."""
     if text.islower():
         text = capitalised(text)
-    spans = [_grown(text, match.start(), match.end()) for anchor in _ANCHORS for match in anchor.finditer(text)]
-    spans += [match.span(1) for match in _CODE.finditer(text)]
-    spans += [match.span(1) for match in _CORNER.finditer(text)]
-    spans += [match.span(1) for match in _CUE.finditer(text) if _has_street(match.group(1))]
+    spans = []
+    for needed, anchors in _ANCHORS:
+        if needed is None or needed.search(text):
+            spans += [_grown(text, match.start(), match.end()) for one in anchors for match in one.finditer(text)]
+    if "corner of " in text:
+        spans += [match.span(1) for match in _CORNER.finditer(text)]
+    low = text.lower() if text.isascii() else ""
+    if not low or "zip" in low or "post" in low:
+        spans += [match.span(1) for match in _CODE.finditer(text)]
+    if not low or _CUE_LOW.search(low):
+        spans += [match.span(1) for match in _CUE.finditer(text) if _has_street(match.group(1))]
     merged: list[list[int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -108,9 +133,7 @@ def find(text: str) -> list[tuple[int, int, float]]:
 
 def _has_street(value: str) -> bool:
     """A number next to a word, and not a lone word, number or date."""
-    return bool(re.search(rf"{_WORD}[ ,\n]+\d|\d[\w/\-]*[ ]+{_WORD}(?:[ ,\n]+{_WORD})", value)) and not _MONTH.search(
-        value
-    )
+    return bool(_NEXT_TO_WORD.search(value)) and not _MONTH.search(value)
 
 
 _MONTH: Final = re.compile(
@@ -127,7 +150,7 @@ def _to_the_left(text: str, start: int) -> int:
     """As far as the number that the address begins with; where there is none, not at all."""
     at, begin, words = start, start, 0
     for _ in range(_REACH):
-        match = _LEFT.search(text, max(0, at - 60), at)
+        match = _before(text, at)
         if match is None or (match.group(2) and match.group(2) in _STOP):
             break
         at = match.start()
@@ -135,15 +158,26 @@ def _to_the_left(text: str, start: int) -> int:
             begin, words = at, 0
         else:
             words += 1
-    before = _LEFT.search(text, max(0, begin - 60), begin) if begin < start else None
+    before = _before(text, begin) if begin < start else None
     if before and before.group(2) and before.group(2) not in _STOP and not _number_first(text, begin, start):
         return before.start()
     return begin
 
 
+def _before(text: str, at: int) -> re.Match[str] | None:
+    """The number or word that ends in front of `at`; the search begins at the last gap before it, not further off."""
+    low, end = max(0, at - 60), at - 1
+    if at == 0 or text[end].isalnum():
+        return None
+    while end > low and not (text[end - 1].isalnum() or text[end - 1] == "_"):
+        end -= 1
+    gap = max(text.rfind(" ", low, end), text.rfind(",", low, end), text.rfind("\n", low, end))
+    return _LEFT.search(text, max(low, gap + 1), at)
+
+
 def _number_first(text: str, begin: int, start: int) -> bool:
     """Whether the number at `begin` is followed by a word: it is a house number then, and nothing stands before it."""
-    return bool(re.match(rf"{_NUMBER}[ ]{{1,2}}{_WORD}", text[begin:start]))
+    return bool(_HOUSE.match(text[begin:start]))
 
 
 def _to_the_right(text: str, end: int) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ _MATHS: Final = re.compile(
     r"\$\$[\s\S]{1,4000}?\$\$|\\\[[\s\S]{1,4000}?\\\]|\\\([\s\S]{1,2000}?\\\)|<<[^<>\n]{1,200}>>"
     r"|\$(?=[^\s$])(?=[^$\n]{0,400}[\\^_={}+])[^$\n]{1,400}(?<=\S)\$(?!\d)"
 )
+_MATHS_MARKS: Final = ("$", "\\[", "\\(", "<<")
 _CODE: Final = re.compile(r"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]{1,400}`")
 CODE_LINE: Final = re.compile(
     r"^\s*(?:(?:async )?def \w+|class \w+\b.*[:{]|import \w|from [\w.]+ import"
@@ -72,6 +72,7 @@ class View:
         self.original = original
         self.lead, self._fixed = lead.lower().replace("_", " "), fixed
         self._kept: Sequence[int] | None = None
+        self._regions: list[tuple[int, int, Place]] | None = None
         text = original
         if not text.isascii() and not keep_all:
             if _INVISIBLE.search(text):
@@ -86,12 +87,17 @@ class View:
             return start, end
         return self._kept[start], self._kept[end - 1] + 1
 
-    @cached_property
+    @property
     def regions(self) -> list[tuple[int, int, Place]]:
         """Stretches of code and maths in the view."""
-        code: list[tuple[int, int, Place]] = [(m.start(), m.end(), "code") for m in _CODE.finditer(self.text)]
-        maths: list[tuple[int, int, Place]] = [(m.start(), m.end(), "maths") for m in _MATHS.finditer(self.text)]
-        return code + maths
+        if self._regions is None:
+            text, found = self.text, list[tuple[int, int, Place]]()
+            if "`" in text or "~~~" in text:
+                found += [(m.start(), m.end(), "code") for m in _CODE.finditer(text)]
+            if any(mark in text for mark in _MATHS_MARKS):
+                found += [(m.start(), m.end(), "maths") for m in _MATHS.finditer(text)]
+            self._regions = found
+        return self._regions
 
     def place(self, start: int, end: int) -> Place:
         """Where the view's span stands: inside a code region, on a line of code, inside maths, or in prose."""

@@ -208,6 +208,11 @@ def credit_card(view: View, start: int, end: int, place: Place, _real: bool) -> 
     return named or bool(_CARDS.fullmatch(digits))
 
 
+def may_hold_ssn(view: View) -> bool:
+    """Whether `ssn` could accept anything in the text."""
+    return bool(_SSN_FORM.search(view.text) or _SSN.search(f"{view.text.lower()} {view.lead}"))
+
+
 def ssn(view: View, start: int, end: int, place: Place, _real: bool) -> bool:
     """Hyphenated in prose, or in any other form next to a word that names it."""
     value = view.text[start:end]
@@ -218,6 +223,11 @@ def ssn(view: View, start: int, end: int, place: Place, _real: bool) -> bool:
     if named:
         return True
     return place == "prose" and bool(_SSN_FORM.fullmatch(value)) and not _OTHER_NUMBER.search(before)
+
+
+def may_hold_nhs(view: View) -> bool:
+    """Whether `nhs` could accept anything in the text."""
+    return bool(_NHS.search(f"{view.text.lower()} {view.lead}"))
 
 
 def nhs(view: View, start: int, _end: int, place: Place, _real: bool) -> bool:

@@ -21,7 +21,7 @@ from corpusforge.pii.presidio import MODULES, analyse
 from corpusforge.pii.windows import windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from corpusforge.pii.context import View
 
@@ -43,6 +43,7 @@ class Entity:
     trigger: str
     plausible: plausible.Rule
     group: str
+    named: Callable[[View], bool] | None = None  # asked first: whether the rule could accept anything in the text
 
 
 @dataclass(frozen=True, order=True)
@@ -56,6 +57,7 @@ class Span:
     recogniser: str
 
 
+_ssn: Final = plausible.may_hold_ssn
 # In order of precedence where spans overlap.
 ENTITIES: Final = (
     Entity("EMAIL_ADDRESS", "EmailRecognizer", r"@[^\s@]+\.[^\s@]", plausible.email, "at"),
@@ -74,9 +76,13 @@ ENTITIES: Final = (
         plausible.credit_card,
         "digits",
     ),
-    Entity("US_ITIN", "UsItinRecognizer", r"9\d{2}[\- ]?\d{2}[\- ]?\d{4}", plausible.ssn, "digits"),
-    Entity("US_SSN", "UsSsnRecognizer", r"\d{3}[\- .]?\d{2}[\- .]?\d{4}", plausible.ssn, "digits"),
-    Entity("UK_NHS", "NhsRecognizer", r"\d{3}[\- ]?\d{3}[\- ]?\d{4}", plausible.nhs, "digits"),
+    Entity(
+        "US_ITIN", "UsItinRecognizer", r"9\d{2}[\- ]?\d{2}[\- ]?\d{4}", plausible.ssn, "digits", plausible.may_hold_ssn
+    ),
+    Entity(
+        "US_SSN", "UsSsnRecognizer", r"\d{3}[\- .]?\d{2}[\- .]?\d{4}", plausible.ssn, "digits", plausible.may_hold_ssn
+    ),
+    Entity("UK_NHS", "NhsRecognizer", r"\d{3}[\- ]?\d{3}[\- ]?\d{4}", plausible.nhs, "digits", plausible.may_hold_nhs),
     Entity("IP_ADDRESS", "IpRecognizer", _IP, plausible.ip_address, "ip"),
     Entity(
         "MAC_ADDRESS",
@@ -140,7 +146,9 @@ def find(
         for entity in ENTITIES:
             # The test for addresses is dear in Python: where a column was asked, its answer will do.
             asked = entity.group == "address" and groups != ALL and not view.text.islower()
-            if groups & BITS[entity.group] and (asked or _COMPILED[entity.name].search(view.text)):
+            if not groups & BITS[entity.group] or (entity.named and not entity.named(view)):
+                continue
+            if asked or _COMPILED[entity.name].search(view.text):
                 spans.extend(_of_entity(view, entity, documentation_is_real, spans))
     return without_overlaps(placed.span for placed in spans)
 
