@@ -18,6 +18,8 @@ MORE = [
     "my ssn 219-09-9998",
     "at 44 Elm Street Apt. 7",
     "live at 7 Elm 9",
+    "my BSN is 111222333",
+    "529.982.247-25",
 ]
 FRAGMENTS = st.sampled_from([*PERSONAL, *MORE, "words", "谢", "12", "@", "1.2", "\n"])
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from corpusforge.pii import addresses, phones, plausible, secrets
+from corpusforge.pii import addresses, ids, phones, plausible, secrets
 from corpusforge.pii.numbers import named_phones
 from corpusforge.pii.presidio import MODULES, analyse
 from corpusforge.pii.windows import windows
@@ -97,7 +97,7 @@ ENTITIES: Final = (
 BY_NAME: Final = {entity.name: entity for entity in ENTITIES}
 PRESIDIO: Final = tuple(entity.name for entity in ENTITIES if entity.recogniser in MODULES)
 NAMES: Final = ("PERSON", "LOCATION", "ORGANIZATION")
-KNOWN: Final = (*BY_NAME, *secrets.ENTITIES, *NAMES)
+KNOWN: Final = (*BY_NAME, *ids.ENTITIES, *secrets.ENTITIES, *NAMES)
 # Columnar triggers, one bit each: the digits trigger stands for five entities.
 TRIGGERS: Final = {
     "at": BY_NAME["EMAIL_ADDRESS"].trigger,
@@ -108,14 +108,16 @@ TRIGGERS: Final = {
     "mac": BY_NAME["MAC_ADDRESS"].trigger,
     "secret": secrets.TRIGGER,
     "address": addresses.TRIGGER,
+    "ids": ids.TRIGGER,
 }
 BITS: Final = {group: 1 << number for number, group in enumerate(TRIGGERS)}
 ALL: Final = (1 << len(TRIGGERS)) - 1
 
-_RANK: Final = {name: rank for rank, name in enumerate((*secrets.ENTITIES, *BY_NAME, *NAMES))}
+_RANK: Final = {name: rank for rank, name in enumerate((*secrets.ENTITIES, *ids.ENTITIES, *BY_NAME, *NAMES))}
 _COMPILED: Final = {entity.name: phones.python(entity.trigger) for entity in ENTITIES}
 _EMAIL_LEAD: Final = re.compile(r"(?:.*[/=?&{}|`](?=[^@]*\w@))?[^\w@]*", re.DOTALL)
 _SECRET_TRIGGER: Final = phones.python(secrets.TRIGGER)
+_IDS_TRIGGER: Final = phones.python(ids.TRIGGER)
 
 
 def raw(text: str, entity: str) -> list[tuple[int, int, float]]:
@@ -143,6 +145,8 @@ def find(
         for start, end, name in secrets.find(view.text):
             spans.append(_Placed(Span(*view.back(start, end), name, 1.0, "SecretRules"), start, end))
     if not only_secrets:
+        if groups & BITS["ids"] and _IDS_TRIGGER.search(f"{view.text} {view.lead}"):
+            spans.extend(_ids(view))
         for entity in ENTITIES:
             # The test for addresses is dear in Python: where a column was asked, its answer will do.
             asked = entity.group == "address" and groups != ALL and not view.text.islower()
@@ -160,6 +164,16 @@ class _Placed:
     span: Span
     low: int
     high: int
+
+
+def _ids(view: View) -> list[_Placed]:
+    try:
+        found = list(ids.find(view))
+    except Exception:  # noqa: BLE001  # as below
+        raise RecogniserFailed("NationalIds") from None
+    return [
+        _Placed(Span(*view.back(low, high), name, ids.SCORE, "NationalIds"), low, high) for low, high, name in found
+    ]
 
 
 def _of_entity(view: View, entity: Entity, documentation_is_real: bool, before: Sequence[_Placed]) -> Iterable[_Placed]:

@@ -7,7 +7,7 @@ fields of a record agree. Ranges:
 
     EMAIL_ADDRESS  example.com, .net, .org (RFC 2606), with a checksum that marks it as ours
     PHONE_NUMBER   North America: area code and 555-01XX; elsewhere 000 where the national number begins
-    CREDIT_CARD, IBAN_CODE, CRYPTO, UK_NHS   a failing checksum
+    CREDIT_CARD, IBAN_CODE, CRYPTO, UK_NHS   a failing checksum, as in national numbers (ids.KINDS)
     US_SSN, US_ITIN                          area 000, never issued
     IP_ADDRESS     documentation networks (RFC 5737, RFC 3849), or benchmarking ones (RFC 2544, RFC 5180)
     ADDRESS        invented names, numbers that begin with 0
@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from corpusforge.pii import invented
+from corpusforge.pii import ids, invented
 from corpusforge.pii.context import INVISIBLE
 from corpusforge.pii.keys import digest
 from corpusforge.pii.marks import EXAMPLE_DOMAINS, checksum_letters, is_address_word, is_standin_phone
@@ -145,12 +145,14 @@ def normal_form(entity: str, value: str) -> str:
         return digits.lstrip("0")[-9:] if len(digits) > 9 else digits
     if entity in ("CREDIT_CARD", "US_SSN", "US_ITIN", "UK_NHS"):
         return re.sub(r"\D", "", value)
-    if entity in ("IBAN_CODE", "MAC_ADDRESS"):
+    if entity in ("IBAN_CODE", "MAC_ADDRESS", *ids.ENTITIES):
         return re.sub(r"[^0-9A-Za-z]", "", value).upper()
     return value if entity == "CRYPTO" else " ".join(value.lower().split())
 
 
 def _found_again(entity: str, made: str) -> bool:
+    if entity in ids.ENTITIES:
+        return ids.is_valid(entity, made)
     if entity in ("PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "CRYPTO", "UK_NHS", "US_SSN"):
         return not is_standin_phone(made) and bool(analyse(_CHECKED_BY[entity], entity, made))
     return False
@@ -239,6 +241,14 @@ def _iban(value: str, draw: Draw, _real: bool) -> str:
     return "".join(made)
 
 
+def _national(value: str, draw: Draw, _real: bool) -> str:
+    """Other digits and letters in the same places; one whose checksum holds is refused and drawn again."""
+    return "".join(
+        str(draw.below(10)) if c.isdecimal() else invented.letter(draw.below, c) if c.isalpha() else c
+        for c in _INVISIBLE.sub("", value)
+    )
+
+
 def _crypto(value: str, draw: Draw, _real: bool) -> str:
     if value[:3].lower() == "bc1":
         return value[:3] + "".join(_BECH32[draw.below(32)] for _ in value[3:])
@@ -324,4 +334,5 @@ _MAKERS: Final[dict[str, Callable[[str, Draw, bool], str]]] = {
     "PERSON": _given,
     "LOCATION": _location,
     "ORGANIZATION": _organization,
+    **dict.fromkeys(ids.ENTITIES, _national),
 }
