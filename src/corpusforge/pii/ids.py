@@ -88,9 +88,11 @@ KINDS: Final = (
     Kind("CA_SIN", "ca.sin", r"\d{3}[ \-]?\d{3}[ \-]?\d{3}", r"social insurance|\bsin(?: number| no| is|:)"),
 )
 ENTITIES: Final = tuple(kind.entity for kind in KINDS)
-# What one of the kinds needs, for whole columns: its word, or a form that needs none.
+# What one of the kinds needs, for whole columns: its word, or a form that needs none. Searched in Rust, where `\b` is
+# slow in texts that are not ASCII.
 TRIGGER: Final = "(?i:{})|{}".format(
-    "|".join(kind.words.replace(" ", "[ _]") for kind in KINDS), "|".join(kind.sure for kind in KINDS if kind.sure)
+    "|".join(kind.words.replace(" ", "[ _]").replace(r"\b", "(?:^|[^a-z]|$)") for kind in KINDS),
+    "|".join(kind.sure.replace(r"[\d", "[0-9").replace(r"\d", "[0-9]") for kind in KINDS if kind.sure),
 )
 _BY_NAME: Final = {kind.entity: kind for kind in KINDS}
 

@@ -1,0 +1,68 @@
+"""Secrets: each provider's form, with a value that nobody was given, and what only looks like one.
+
+Values are put together here from parts, so that no scanner takes this file for a leak.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from corpusforge.pii import secrets
+from corpusforge.pii.context import View
+from corpusforge.pii.recognisers import TRIGGERS, find
+
+HEX = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+MIX = "Zq8Rr41LmXv90TbPw3KdYh7Ns2Gc5Jf6Qe1Uo4Ia9Vx0Wy8Bz3Ct7Dk5Em2Fn6"
+VALUES = [
+    ("SECRET_AZURE_KEY", "AccountName=x;AccountKey={};Endpoint", MIX + MIX[:22] + "=="),
+    ("SECRET_TWILIO_KEY", "sid {}", "AC" + HEX),
+    ("SECRET_SENDGRID_KEY", "use {}", f"SG.{MIX[:22]}.{MIX[:43]}"),
+    ("SECRET_MAILCHIMP_KEY", "use {}", HEX + "-us12"),
+    ("SECRET_MAILGUN_KEY", "use {}", "key-" + HEX),
+    ("SECRET_SQUARE_TOKEN", "use {}", "sq0" + "csp-" + MIX[:43]),
+    ("SECRET_DISCORD_TOKEN", "use {}", f"M{MIX[:23]}.{MIX[:6]}.{MIX[:27]}"),
+    ("SECRET_TELEGRAM_TOKEN", "https://api.telegram.org/bot{}/getMe", "110201543:AA" + MIX[:33]),
+    ("SECRET_DIGITALOCEAN_TOKEN", "use {}", "dop_" + "v1_" + HEX * 2),
+    ("SECRET_DATABRICKS_TOKEN", "use {}", "da" + "pi" + HEX),
+    ("SECRET_SHOPIFY_TOKEN", "use {}", "shp" + "at_" + HEX),
+    ("SECRET_PYPI_TOKEN", "use {}", "pypi-" + "AgEIcHlwaS5vcmc" + MIX),
+    ("SECRET_DOCKER_TOKEN", "use {}", "dckr_" + "pat_" + MIX[:27]),
+    ("SECRET_CLOUDFLARE_TOKEN", "use {}", f"v1.0-{HEX[:24]}-{HEX * 4}"),
+    ("SECRET_ARTIFACTORY_KEY", "use {}", "AKCp" + (MIX + MIX)[:69]),
+    ("SECRET_GITLAB_TOKEN", "use {}", "GR" + "1348941" + MIX[:20]),
+    ("SECRET_URL_PASSWORD", "https://joe:{}@corp.com/x", "hunter2x"),
+    ("SECRET_ASSIGNMENT", 'password = "{}"', "Tr0ub4dor&3x"),
+]
+
+
+@pytest.mark.parametrize(("entity", "text", "value"), VALUES, ids=[one[0] for one in VALUES])
+def test_found(entity, text, value):
+    text = text.format(value)
+    assert [(one.entity, text[one.start : one.end]) for one in find(View(text))] == [(entity, value)]
+    assert pl.Series([text]).str.contains(TRIGGERS["secret"]).to_list() == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"md5 {HEX}",
+        "key-value pairs and key-" + "a" * 32,
+        "AC" + "a" * 32,
+        'password = "your-password-here"',
+        'password = "correct horse battery staple"',
+        'password = "Password123!"',
+        'secret = os.environ["APP_SECRET"]',
+        'pwd = "C:\\Users\\Joe1"',
+        'password_hash = "sha256.New()1"',
+        "https://user:pass@example.com",
+        "12345678:AAshort",
+        "Version v1.0-beta",
+    ],
+)
+def test_only_looks_like_it(text):
+    assert [one for one in find(View(text)) if one.entity.startswith("SECRET")] == []
+
+
+def test_every_entity_is_in_the_list():
+    assert {entity for entity, _, _ in VALUES} <= set(secrets.ENTITIES)
