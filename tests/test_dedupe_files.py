@@ -337,3 +337,69 @@ def test_nothing_to_hold_against_is_an_error(tmp_path: Path) -> None:
         cf.dedupe_files(tmp_path / "new.jsonl", tmp_path / "out", against=tmp_path / "old.jsonl")
     assert "note" not in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_only_what_was_written_is_replaced(tmp_path: Path) -> None:
+    """Neither a folder that has a file of that name by chance, nor one that holds an input."""
+    file = lay(tmp_path / "new.parquet", texts(20))
+    for folder, name in (("model", "metrics.json"), ("site", "index.json")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text("{}")
+        (tmp_path / folder / "precious").write_text("kept")
+    with pytest.raises(ConfigError, match="model holds what was not written by this command: precious"):
+        cf.dedupe_files(file, tmp_path / "model")
+    with pytest.raises(ConfigError, match="site holds what was not written by this command: precious"):
+        cf.index_files(file, tmp_path / "site")
+    cf.dedupe_files(file, tmp_path / "out")
+    cf.index_files(file, tmp_path / "known")
+    with pytest.raises(ConfigError, match=r"out is replaced, and part-00000\.parquet lies in it"):
+        cf.dedupe_files(tmp_path / "out" / "kept" / "part-00000.parquet", tmp_path / "out")
+    again = cf.dedupe_files(file, tmp_path / "out"), cf.index_files(file, tmp_path / "known")
+    assert again[1].rows == again[0].metrics["in"]
+
+
+def test_a_link_to_a_result_is_followed(tmp_path: Path) -> None:
+    """What it leads to is replaced, and it stays a link."""
+    file = lay(tmp_path / "new.parquet", texts(20))
+    cf.dedupe_files(file, tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    cf.dedupe_files(file, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "new.parquet", "real"]
+
+
+def test_changed_bands_of_an_index_are_noticed(tmp_path: Path) -> None:
+    """Their length does not tell."""
+    file = lay(tmp_path / "new.parquet", texts(20))
+    cf.index_files(file, tmp_path / "known")
+    bands = tmp_path / "known" / "bands.u64"
+    bands.write_bytes(bytes(bands.stat().st_size))
+    with pytest.raises(SourceError, match=r"bands\.u64 is not what was written"):
+        cf.dedupe_files(file, tmp_path / "out", against=tmp_path / "known")
+
+
+@pytest.mark.parametrize("end", [b"word \xf4", "word \U0001f600".encode()[:-2], b"\xf8\x88\x88\x88\x88", b"caf\xe9"])
+def test_a_text_that_is_no_utf8_is_told_by_its_row(tmp_path: Path, end: bytes) -> None:
+    """Cut within a character, or in another encoding: not read, and not shown."""
+    values = pa.array([b"one two", b"three", end], pa.binary()).view(pa.string())
+    for column in ("text", "id"):
+        plain = pa.array(["a", "b", "c"])
+        pq.write_table(pa.table({"text": plain, "id": plain} | {column: values}), tmp_path / "new.parquet")
+        with pytest.raises(SourceError, match=r"new\.parquet: row 3 is not UTF-8"):
+            cf.dedupe_files(tmp_path / "new.parquet", tmp_path / "out")
+
+
+def test_odd_columns_and_no_compression(tmp_path: Path) -> None:
+    """Two columns of one name and ids that are lists are refused; Parquet without compression is written so."""
+    plain = pa.array(["a b", "b c", "c d"])
+    for names in (("text", "text"), ("id", "id", "text")):
+        pq.write_table(pa.Table.from_arrays([plain] * len(names), names=names), tmp_path / "new.parquet")
+        with pytest.raises(SchemaError, match="more than one column"):
+            cf.dedupe_files(tmp_path / "new.parquet", tmp_path / "out")
+    pq.write_table(pa.table({"text": plain, "id": [["a"], ["b"], ["c"]]}), tmp_path / "new.parquet")
+    with pytest.raises(SchemaError, match="holds no ids that are text"):
+        cf.dedupe_files(tmp_path / "new.parquet", tmp_path / "out")
+    pq.write_table(pa.table({"text": plain}), tmp_path / "new.parquet", compression="none")
+    cf.dedupe_files(tmp_path / "new.parquet", tmp_path / "out")
+    written = pq.read_metadata(tmp_path / "out" / "kept" / "part-00000.parquet")
+    assert written.row_group(0).column(0).compression == "UNCOMPRESSED"

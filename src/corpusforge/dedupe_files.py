@@ -12,11 +12,12 @@ OLD, files or an index of them, is there already: its rows never go, and what re
 
 from __future__ import annotations
 
+import glob
+import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -101,10 +102,11 @@ def dedupe_files(
         raise ConfigError("cache: files have none", hint="a project's stage has: dedupe.cache in params.yaml")
     if chosen.semantic:
         raise ConfigError("semantic: files are compared by their words", hint="cf.dedupe(cf.read(FILE), semantic={…})")
-    target = Path(out)
+    target = Path(out).resolve()
     if target.exists() and not (target / FIGURES).is_file():
-        raise ConfigError(f"{target} is there and no result of dedupe", hint="name another folder: --out DIR")
+        raise ConfigError(f"{target.name} is there and no result of dedupe", hint="name another folder: --out DIR")
     files, old = files_of(new), files_of(against) if against else []
+    _must_be_ours(target, {FIGURES, "kept", "dropped.parquet"}, [*files, *old])
     known = _index_of(old, chosen, "texts" if _plain(files, columns) else "rows")
     with storage_told("dedupe"), lock.hold_folder(target), atomic.folder(target) as place:
         if _plain([*files, *([] if known else old)], columns):
@@ -133,9 +135,10 @@ def index_files(
     chosen = configure(DedupeConfig, config, options)
     if chosen.exact_only:
         raise ConfigError("exact_only: an index is of bands and sets", hint="leave exact_only out")
-    target, files = Path(folder), files_of(rows)
+    target, files = Path(folder).resolve(), files_of(rows)
     if target.exists() and not index.is_index(target):
-        raise ConfigError(f"{target} is there and no index", hint="name another folder")
+        raise ConfigError(f"{target.name} is there and no index", hint="name another folder")
+    _must_be_ours(target, index.files(target) if target.exists() else set(), files)
     with storage_told("index"), lock.hold_folder(target):
         if _plain(files, columns):
             with _scratch(target) as scratch:
@@ -250,9 +253,28 @@ def _plain(files: list[Path], columns: tuple[str, str | None]) -> bool:
     return other is None
 
 
+def _must_be_ours(target: Path, known: set[str], inputs: list[Path]) -> None:
+    """Raise ConfigError where a folder to be replaced holds an input, or anything but what was written there."""
+    given = next((file for file in inputs if target in (file.resolve(), *file.resolve().parents)), None)
+    if given:
+        raise ConfigError(f"{target.name} is replaced, and {given.name} lies in it", hint="name another folder")
+    other = sorted(file.name for file in target.iterdir() if file.name not in known) if target.is_dir() else []
+    if other:
+        raise ConfigError(
+            f"{target.name} holds what was not written by this command: {', '.join(other[:3])}",
+            hint="it would be removed: name another folder, or move it away",
+        )
+
+
 @contextmanager
 def _scratch(target: Path) -> Iterator[Path]:
     """A folder beside `target` that is gone at the end of the block."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as place:
-        yield Path(place)
+    for left in target.parent.glob(f".{glob.escape(target.name)}.scratch-*"):  # of a run that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    place = target.with_name(f".{target.name}.scratch-{os.getpid()}")
+    place.mkdir()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

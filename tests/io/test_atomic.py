@@ -111,3 +111,15 @@ def test_equal_values_are_equal_bytes(tmp_path):
     atomic.write_json(tmp_path / "a", {"x": 1.5, "y": None})
     atomic.write_json(tmp_path / "b", {"x": 1.5, "y": None})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_leftovers_of_other_targets_are_left(tmp_path):
+    """A name is a name, whatever it means to a shell."""
+    other = tmp_path / ".abc.unfinished-1"
+    own = tmp_path / ".a[b]*.unfinished-1"
+    for folder in (other, own):
+        folder.mkdir()
+    with atomic.folder(tmp_path / "a[b]*"):
+        pass
+    assert other.is_dir()
+    assert not own.exists()

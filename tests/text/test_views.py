@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+from tests.rows import message, row, table
 
 from corpusforge.sample import MESSAGE_FIELDS, SCHEMA
 from corpusforge.text.views import answer_text, compare_text, prompt_text, row_text
@@ -73,3 +74,11 @@ def test_empty_table_and_chunks_give_one_string_array() -> None:
     chunked = pa.concat_tables([ROWS, ROWS.slice(1, 2)])
     assert row_text(chunked).to_pylist() == row_text(ROWS).to_pylist() + row_text(ROWS).to_pylist()[1:3]
     assert row_text(ROWS.slice(0, 0)).type == pa.string()
+
+
+def test_a_text_makes_no_sections_of_its_own() -> None:
+    """U+001E in what people wrote is a blank: it does not move the border between prompt and answers."""
+    mark, said = "\x1e", [[message("assistant", text)] for text in ("a\x1eb", "c")]
+    pair = row(1, "one\x1etwo", kind="preference", chosen=said[0], rejected=said[1])
+    assert compare_text(table([pair]))[0].as_py().count(mark) == 2
+    assert mark not in compare_text(table([row(1, "one\x1etwo", "a\x1eb")]))[0].as_py()

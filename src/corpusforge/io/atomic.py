@@ -6,6 +6,7 @@ hidden leftovers, which the next run removes.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -71,7 +72,7 @@ def folder(target: Path) -> Iterator[Path]:
 
 def clean_leftovers(target: Path) -> None:
     """Remove what killed runs left beside `target`. The caller holds the target's lock."""
-    for leftover in target.parent.glob(f".{target.name}{_MARK}*"):
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}{_MARK}*"):
         if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)
         else:

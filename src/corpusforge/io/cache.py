@@ -81,6 +81,11 @@ def of(config: DedupeConfig, root: Path) -> RowCache | None:
             f"dedupe.cache: {config.cache} is {place}, not a place of its own",
             hint="`cache: .corpusforge/dedupe` is one that neither git nor DVC looks at",
         )
+    if folder.is_dir() and not (folder / NAME).exists() and any(p.name[0] != "." for p in folder.iterdir()):
+        raise ConfigError(
+            f"dedupe.cache: {config.cache} holds other files, which git would be told to ignore",
+            hint="name a folder that is not there yet, such as .corpusforge/dedupe",
+        )
     return RowCache(folder, json.dumps(_method(config), sort_keys=True))
 
 

@@ -24,7 +24,7 @@ import xxhash
 from corpusforge.engine.local import in_threads, workers_from_environment
 from corpusforge.errors import SourceError
 from corpusforge.io import atomic
-from corpusforge.io.scratch import read_mapped, write_mapped
+from corpusforge.io.scratch import read_mapped, write_array, write_mapped
 from corpusforge.stages._index import Lookup, SignatureIndex
 from corpusforge.text.pairs import Sets
 
@@ -74,16 +74,16 @@ def write(
                 file.write(np.ascontiguousarray(bands[:, at : at + (1 << 16)].T).data)
         for name, values in [*((f"band_{i:03d}", band) for i, band in enumerate(bands)), *lookups.items()]:
             lookup = Lookup.of(np.asarray(values))
-            lookup.values.tofile(out / f"{name}.u64")
-            lookup.rows.tofile(out / f"{name}.u32")
+            write_array(lookup.values, out / f"{name}.u64")
+            write_array(lookup.rows, out / f"{name}.u32")
         starts, sums = [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)]
         with (out / "values.u64").open("wb") as file:
             for part in sets:
                 file.write(np.ascontiguousarray(part.values).data)
                 starts.append(part.starts[1:] + starts[-1][-1])
                 sums.append(_sums(part))
-        np.concatenate(starts).tofile(out / "starts.i64")
-        np.concatenate(sums).tofile(out / "sums.u64")
+        write_array(np.concatenate(starts), out / "starts.i64")
+        write_array(np.concatenate(sums), out / "sums.u64")
         files = {file.name: {"bytes": file.stat().st_size, "xxh3": _checksum(file)} for file in sorted(out.iterdir())}
         names = [f"band_{i:03d}" for i in range(len(bands))] + list(lookups)
         said = {"format": _FORMAT, "rows": facts.num_rows, "method": method, "lookups": names, "files": files}
@@ -106,7 +106,7 @@ def _opened(folder: Path, said: dict[str, Any]) -> SignatureIndex:
         if not path.is_file() or path.stat().st_size != told[file]["bytes"]:
             raise _broken(name, f"{file} is missing or has another length than was written")
     arrays = {file: _array(folder / file, getattr(np, _TYPES[Path(file).suffix])) for file in told}
-    whole = [file for file in told if file not in ("values.u64", "bands.u64")]
+    whole = [file for file in told if file != "values.u64"]
 
     def checked(file: str) -> tuple[str, bool]:  # read, not by the page: most pages are not looked at again
         return file, _checksum(folder / file) == told[file]["xxh3"]
@@ -136,6 +136,11 @@ def fingerprint(folder: Path) -> str:
     """What tells one index from another: a hash of its page, which has the checksums of its files."""
     _said(folder)
     return hashlib.sha256((folder / NAME).read_bytes()).hexdigest()[:16]
+
+
+def files(folder: Path) -> set[str]:
+    """The names of what an index may have written there."""
+    return {NAME, *(file.name for file in folder.iterdir() if file.suffix in _TYPES)}
 
 
 def is_index(path: Path) -> bool:

@@ -30,6 +30,12 @@ def write_mapped(table: pa.Table, path: Path) -> None:
         writer.write_table(table)
 
 
+def write_array(values: npt.NDArray[Any], path: Path) -> None:
+    """Write the bytes of an array; unlike NumPy's `tofile`, it says what is wrong with the disk. Raises OSError."""
+    with path.open("wb") as file:
+        file.write(np.ascontiguousarray(values).data)
+
+
 def read_mapped(path: Path) -> pa.Table:
     """The table, its pages read when they are looked at; they are no more in memory than the machine likes."""
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
@@ -110,7 +116,7 @@ class Laid:
             if fits:
                 self._held[first] = values
         if not fits:
-            np.ascontiguousarray(values).tofile(self._folder / str(first))
+            write_array(values, self._folder / str(first))
 
     def firsts(self) -> list[int]:
         """The first positions of what was laid down, in their order."""

@@ -72,13 +72,15 @@ class Texts:
     def codec(self, part: Slice) -> str:
         """How the file compresses."""
         with pq.ParquetFile(self.files[part.file]) as opened:
-            return str(opened.metadata.row_group(part.groups[0]).column(0).compression)
+            told = str(opened.metadata.row_group(part.groups[0]).column(0).compression)
+        return "none" if told == "UNCOMPRESSED" else told
 
     def texts(self, part: Slice) -> Iterator[tuple[int, pa.Array]]:
         """Texts of a slice (null: empty) with the position of the first, some rows and bytes at a time."""
         column = self.read(part, [self.text])[self.text]
         at = part.start
         for chunk in column.chunks:
+            self._must_be_text(part, at, chunk)
             sizes = numbers(pc.binary_length(chunk)).astype(np.int64)
             for a, b in itertools.pairwise(_cuts(sizes)):
                 some = chunk.slice(a, b - a).cast(pa.string())
@@ -89,8 +91,37 @@ class Texts:
         """The users' own ids as text; None where there is no such column."""
         if self.own_id is None:
             return None
-        parts = [self.read(part, [self.own_id])[self.own_id].cast(pa.string()) for part in self.slices]
-        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.string())
+        try:
+            parts = [self.read(part, [self.own_id])[self.own_id].cast(pa.string()) for part in self.slices]
+        except pa.ArrowException:
+            raise SchemaError(
+                f"the column {self.own_id!r} of {self.files[0].name} holds no ids that are text"
+            ) from None
+        chunks = [(part, chunk) for part, whole in zip(self.slices, parts, strict=True) for chunk in whole.chunks]
+        for part, chunk in chunks:
+            self._must_be_text(part, part.start, chunk)
+        return pa.chunked_array([chunk for _, chunk in chunks], pa.string())
+
+    def _must_be_text(self, part: Slice, at: int, values: pa.Array) -> None:
+        """Raise SourceError, naming the first row, where a value is not UTF-8: a text cut within a character, say."""
+        try:
+            values.validate(full=True)
+        except pa.ArrowException:
+            first = next((i for i in range(len(values)) if not _is_text(values.slice(i, 1))), 0)
+            before = next(one.start for one in self.slices if one.file == part.file)
+            name = self.files[part.file].name
+            raise SourceError(
+                f"{name}: row {at + first - before + 1:,} is not UTF-8",
+                hint="write it anew with whole characters; `corpusforge check` reads other forms",
+            ) from None
+
+
+def _is_text(values: pa.Array) -> bool:
+    try:
+        values.validate(full=True)
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def is_plain(file: Path, text: str) -> bool:
@@ -100,6 +131,8 @@ def is_plain(file: Path, text: str) -> bool:
     names = _metadata(file).schema.to_arrow_schema()
     if text not in names.names:
         return False
+    if names.names.count(text) > 1:
+        raise SchemaError(f"{file.name} has more than one column {text!r}")
     other = {"messages", "conversations", "chosen", "rejected", "row_id"} & set(names.names)
     return not other and any(is_text(names.field(text).type) for is_text in _TEXT_TYPES)
 
@@ -109,7 +142,10 @@ def id_column(file: Path, asked: str | None) -> str | None:
     names = _metadata(file).schema.to_arrow_schema().names
     if asked is not None and asked not in names:
         raise SchemaError(f"{file.name} has no column {asked!r}; it has {', '.join(names[:8])}")
-    return asked or ("id" if "id" in names else None)
+    chosen = asked or ("id" if "id" in names else None)
+    if chosen and names.count(chosen) > 1:
+        raise SchemaError(f"{file.name} has more than one column {chosen!r}")
+    return chosen
 
 
 def _metadata(file: Path) -> pq.FileMetaData:

@@ -73,7 +73,7 @@ def compare_text(rows: pa.Table) -> pa.Array:
     traces = pl.col("messages").list.eval(_role_is("tool")).list.any().fill_null(value=False)
     pairs = pl.col("kind") == "preference"
     any_pair, any_trace = frame.select(pairs.any(), traces.any().alias("traces")).row(0)
-    text = _asked_and_done()
+    text = _without_mark(_asked_and_done())
     if any_trace:  # else all of it would be made for nothing
         text = (
             pl.when(traces & (pl.col("kind") == "task"))
@@ -140,7 +140,12 @@ def _compared(column: str, which: pl.Expr | None = None) -> pl.Expr:
 
 
 def _sections(*parts: pl.Expr) -> pl.Expr:
-    return pl.concat_str([part.fill_null("") for part in parts], separator=SECTION)
+    return pl.concat_str([_without_mark(part.fill_null("")) for part in parts], separator=SECTION)
+
+
+def _without_mark(text: pl.Expr) -> pl.Expr:
+    """The text without the mark of sections, which a text of its own must not make."""
+    return text.str.replace_all(SECTION, " ", literal=True)
 
 
 def _no_empty(text: pl.Expr) -> pl.Expr:
