@@ -2,7 +2,7 @@
 
 Memory is looked at twice a second: a look takes the processor for some hundredths of a second, which on a small machine
 slows whatever uses all of it. `peak` sums the processes that live at one moment and counts pages that they share once
-(proportional set size); `largest` is the most that any one process held, as the system reports it. Processor
+(proportional set size); `largest` is the most that any one process held (resident set size). Processor
 seconds are what the system reports when the command ends, or the sum of what was last seen of each process where that
 is more: a server that outlives the command is not in the system's report.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STEP = 0.5  # seconds between looks
-KIB = 1 if sys.platform == "darwin" else 1024  # what ru_maxrss counts in
 WAIT = 0.02  # seconds between asking whether the command has ended
 
 
@@ -79,4 +77,4 @@ def measure(command: list[str], log: Path, env: dict[str, str] | None = None) ->
         end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
         raise RuntimeError(f"{' '.join(command)} ended with code {child.returncode}:\n{end}")
     used = max(usage.ru_utime + usage.ru_stime, sum(busy.values()))
-    return Cost(seconds, used, peak, max(largest, usage.ru_maxrss * KIB))
+    return Cost(seconds, used, peak, largest)
