@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import unicodedata
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusforge.text.normalise import DIGIT, LETTER, SEPARATOR, UNIT, character_classes, composed, normalise
+from corpusforge.text.normalise import (
+    DIGIT,
+    LETTER,
+    SEPARATOR,
+    UNIT,
+    _has_other,
+    _inert,
+    character_classes,
+    composed,
+    normalise,
+)
 from corpusforge.text.shingles import shingle
 
 
@@ -59,3 +70,11 @@ def test_every_character_beside_a_base_and_a_mark_comes_out_composed() -> None:
     singles = pl.Series([chr(point) for point in points])
     wanted = singles.str.normalize("NFKC").str.to_lowercase().str.replace_many(["ß", "ς"], ["ss", "σ"])
     assert pl.Series(normalise(singles.to_arrow())).str.to_lowercase().to_list() == wanted.to_list()
+
+
+def test_a_character_that_is_cut_off_is_not_read_beyond_its_text() -> None:
+    """Of bytes that are no UTF-8: what stands behind the text would complete the character."""
+    data = np.frombuffer("abc 今".encode(), np.uint8)
+    rows, inert = np.zeros(1, np.int64), _inert(1)
+    assert not _has_other(np.array([0, len(data)], np.int32), data, inert, rows)[0]
+    assert _has_other(np.array([0, len(data) - 1], np.int32), data, inert, rows)[0]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ROWS: Final = 16_384  # row groups smaller than this are read together
-_AT_ONCE: Final = 8192  # rows whose shingles are in memory at once: more cost more than they save
+_AT_ONCE: Final = 8_192  # rows whose shingles are in memory at once: more cost more than they save
 _BYTES: Final = 16 << 20  # text that is worked on at once, unless one row has more
 _TEXT_TYPES: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 

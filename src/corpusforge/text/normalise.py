@@ -163,6 +163,9 @@ def _has_other(offsets: Any, data: Bytes, inert: Any, rows: Any) -> npt.NDArray[
                 at += 1
                 continue
             width = 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2
+            if at + width > end:  # no UTF-8: cut within a character
+                out[place] = True
+                break
             point = lead & (0x7F >> width)
             for i in range(1, width):
                 point = (point << 6) | (np.int64(data[at + i]) & 0x3F)

@@ -21,7 +21,6 @@ from corpusforge.text.normalise import DIGIT, IGNORED, MARK, SEPARATOR, UNIT
 from corpusforge.text.registers import load, lowest, store
 
 Hashes = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
 
 _BYTES: Final = T.Array(nb.uint8, 1, "C", readonly=True)
 _ONE: Final = np.uint64(1)
