@@ -4,8 +4,9 @@
 
 Four whole processes, on the corpus of benchmarks/dedupe.py (made where it is not there yet): all rows; the index of the
 99 in 100; the new hundredth against that index; and one row against an index of one, which is the start of a process.
-The share is that of the new rows' run in the full run, the start taken off both. That the new rows' run is right is
-checked: what goes from the new rows by the index goes from them by the file, for the same rows.
+The share is that of the new rows' run in the full run, the start taken off both. `--times 5` runs the new rows and the
+one row in turn so often, and takes the middle difference: on a shared machine a single one says little. With `--check`:
+what goes from the new rows by the index goes from them by the file, for the same rows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -47,6 +49,7 @@ def main() -> None:
     ask.add_argument("--rows", type=int, default=20_000)
     ask.add_argument("--data", type=Path, default=SHARED / "data", help="folder of the public data sets")
     ask.add_argument("--work", type=Path, help="folder that keeps corpora and results (default: a passing one)")
+    ask.add_argument("--times", type=int, default=1, help="how often the new rows and the one row run in turn")
     ask.add_argument("--check", action="store_true", help="also against the file, and compare")
     chosen = ask.parse_args()
     absent = missing(chosen.data)
@@ -64,19 +67,22 @@ def main() -> None:
         costs = {
             "all rows": run(work, "all", "dedupe", made, "--out", work / "out-all"),
             "index of the old": run(work, "index", "index", old, work / "index"),
-            "new against it": run(work, "new", "dedupe", new, "--against", work / "index", "--out", work / "out-new"),
-            "one against one": run(
-                work, "start", "dedupe", one, "--against", work / "index-one", "--out", work / "out-one"
-            ),
         }
+        turns = []
+        for _ in range(chosen.times):
+            added = run(work, "new", "dedupe", new, "--against", work / "index", "--out", work / "out-new")
+            start = run(work, "start", "dedupe", one, "--against", work / "index-one", "--out", work / "out-one")
+            turns.append((added, start))
+        costs["new against it"], costs["one against one"] = turns[-1]
         print(f"{chosen.rows:,} rows, {chosen.rows // PART:,} new, load {os.getloadavg()[0]:.1f}")
         for name, cost in costs.items():
             print(f"{name:18} {cost.seconds:8.2f} s {cost.busy:8.2f} cpu s {cost.largest / 1e6:8,.0f} MB")
         for unit in ("seconds", "busy"):
-            full, added, start = (
-                getattr(costs[name], unit) for name in ("all rows", "new against it", "one against one")
-            )
-            print(f"share of the full run, start taken off ({unit}): {(added - start) / (full - start):.1%}")
+            differences = [getattr(added, unit) - getattr(start, unit) for added, start in turns]
+            start = statistics.median(getattr(one, unit) for _, one in turns)
+            share = statistics.median(differences) / (getattr(costs["all rows"], unit) - start)
+            each = ", ".join(f"{difference:.2f}" for difference in differences)
+            print(f"share of the full run, start taken off ({unit}): {share:.1%} ({each} s)")
         if chosen.check:
             run(work, "file", "dedupe", new, "--against", old, "--out", work / "out-file")
             same = [(work / f"out-{way}" / "dropped.parquet").read_bytes() for way in ("new", "file")]
