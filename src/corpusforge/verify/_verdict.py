@@ -9,11 +9,9 @@ time). It is counted apart, and a trainer gets None for it, never 0.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 Outcome = Literal["pass", "fail", "undecided"]
 Completion = "str | Sequence[Mapping[str, Any]]"
@@ -89,12 +87,45 @@ def _json(value: Any) -> Any:
         return value
 
 
+def understood(completion: Any) -> Any:
+    """The completion as a text or a list of messages; parts without a role are joined. None for what is neither.
+
+    [{"type": "text", "text": "so "}, {"type": "text", "text": "72"}]  ->  "so 72"      b"72", None, ["72"]  ->  None
+    """
+    if isinstance(completion, str):
+        return completion
+    if not isinstance(completion, (list, tuple)) or not all(isinstance(one, Mapping) for one in completion):
+        return None
+    if completion and not any("role" in one for one in completion) and any("text" in one for one in completion):
+        return _joined(completion)
+    said = _last_said(completion)
+    if said is None or said.get("content") is None:
+        return completion  # nothing was said: an empty answer, or calls of tools alone
+    content = said["content"]
+    content = _joined(content) if isinstance(content, (list, tuple)) else content
+    return completion if isinstance(content, str) else None
+
+
 def text_of(completion: Any) -> str:
     """The text of a completion: of its last assistant message when it is a list of messages; content parts joined."""
     if isinstance(completion, str):
         return completion
-    said = [message for message in completion if message.get("role") == "assistant"]
-    content = said[-1].get("content") if said else ""
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    content = (_last_said(completion) or {}).get("content")
+    if isinstance(content, (list, tuple)):
+        return _joined(content) or ""
     return content if isinstance(content, str) else ""
+
+
+def _last_said(messages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    return next((message for message in reversed(messages) if message.get("role") == "assistant"), None)
+
+
+def _joined(parts: Sequence[Any]) -> str | None:
+    """The texts of content parts; None where a part that should be a text is none."""
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts if _speaks(part)]
+    said = [text for text in texts if isinstance(text, str)]
+    return "".join(said) if len(said) == len(texts) else None
+
+
+def _speaks(part: Any) -> bool:
+    return not isinstance(part, Mapping) or part.get("type", "text") == "text"
