@@ -9,6 +9,7 @@ and mixed texts are where such models guess, and a wrong label is worse than non
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,7 @@ CHARACTERS: Final = 120
 """How much of a text the model sees; more changes few labels and costs time in proportion."""
 _SHORTEST: Final = 20
 _SURE: Final = 0.5
+_WINDOWS: Final = 40  # parts of a text that vote on its language
 _MANY: Final = 1000  # lines for which kernels are worth loading
 
 
@@ -35,6 +37,21 @@ def detect(texts: Sequence[str]) -> list[str]:
         return [UNDETERMINED] * len(lines)
     found = dict(zip(distinct, _labels(distinct), strict=True))
     return [found.get(line) or UNDETERMINED for line in lines]
+
+
+def likeliest(text: str) -> str:
+    """The language of most of a text, however short and however unsure; `und` only where no letter is.
+
+    Windows over the whole text vote, the first of equals wins. What an instruction to answer in a language asks for.
+    """
+    step = max(CHARACTERS, -(-len(text) // _WINDOWS))
+    lines = [_line(text[at : at + CHARACTERS]) for at in range(0, len(text), step)]
+    lines = [line.encode("utf-8", "replace").decode() for line in lines if any(map(str.isalpha, line))]
+    if not lines:
+        return UNDETERMINED
+    found = _library().f.multilinePredict([line + "\n" for line in lines], 1, 0.0, "replace")
+    votes = Counter(label[0].removeprefix("__label__") for label in found if label)
+    return votes.most_common(1)[0][0] if votes else UNDETERMINED
 
 
 def _labels(lines: Sequence[str]) -> list[str | None]:

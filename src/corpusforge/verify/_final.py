@@ -52,13 +52,17 @@ def final(completion: str) -> FinalAnswer:
 
 def spoken(completion: str) -> tuple[str, bool]:
     """The completion without its reasoning, or the inside of its last <answer>…</answer>; and whether there is one."""
-    text = completion[completion.rfind("</think>") + 8 :] if "</think>" in completion else completion
-    opened = text.find("<think>")
-    if opened >= 0:
-        text = text[:opened]
+    text = without_reasoning(completion)
     end = text.rfind("</answer>")
     start = text.rfind("<answer>", 0, end) if end >= 0 else -1
     return (text[start + 8 : end], True) if start >= 0 else (text, False)
+
+
+def without_reasoning(completion: str) -> str:
+    """What stands after the last </think> and before a <think> that is not closed."""
+    text = completion[completion.rfind("</think>") + 8 :] if "</think>" in completion else completion
+    opened = text.find("<think>")
+    return text[:opened] if opened >= 0 else text
 
 
 def marker_ends(text: str) -> list[int]:

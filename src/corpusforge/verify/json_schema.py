@@ -1,0 +1,179 @@
+r"""json_schema: the completion is JSON that obeys a schema. Spec: {"schema": {"type": "object", …}, "around"?: true}.
+
+The JSON stands bare, or in one fenced block; reasoning before it is left out, and of `<answer>…</answer>` the inside
+counts. Anything else around it fails, unless `around` is true: then the last fenced block counts, or the whole text.
+JSON is read strictly (RFC 8259): a name given twice, NaN and Infinity fail.
+
+    schema {"type": "object", "required": ["a"]}    {"a": 1}  pass    [1]  fail    {"a": 1, "a": 2}  fail
+
+Schemas are draft 2020-12 where `$schema` names no other draft; jsonschema (MIT) decides, in a worker process with hard
+limits (`_limits`), since `pattern` and `uniqueItems` can take for ever. No `$ref` is ever fetched: a schema that needs
+one outside of itself is undecided. `format` is a remark, as the standard has it. A gold value is `{"const": …}`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from corpusforge.errors import MissingExtra
+from corpusforge.verify import _limits
+from corpusforge.verify._final import spoken
+from corpusforge.verify._verdict import Task, Verdict, failed, passed, text_of, undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LANGUAGES: Final = ("", "json", "jsonc", "json5")  # what may stand behind the three backticks
+_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_DEEPEST: Final = 100  # brackets inside of each other
+_LONGEST: Final = 4_000_000  # characters of JSON that are read
+_MOST_DIGITS: Final = 1_000  # of one number
+_UNDECIDED: Final = ("unreadable_schema", "unresolved_ref", "schema_too_deep")
+
+
+class _Wrong(ValueError):
+    """What is wrong with the JSON; the message is the last part of a rule."""
+
+
+def check(task: Task, completion: Any) -> Verdict:
+    """Pass when the JSON is valid by the schema. Raises MissingExtra without jsonschema."""
+    schema, around = task.spec.get("schema"), task.spec.get("around", False) is True
+    if not isinstance(schema, (Mapping, bool)):
+        return undecided("json_schema.unreadable_schema")
+    _need_jsonschema()
+    text = _written(text_of(completion), around)
+    if len(text) > _LONGEST:
+        return failed("json_schema.too_long")
+    try:
+        word = _limits.call("corpusforge.verify.json_schema:decide", schema, text)
+    except _limits.Exceeded as over:
+        return undecided(f"json_schema.{over.reason}")
+    if word in _UNDECIDED:
+        return undecided(f"json_schema.{word}")
+    return passed("json_schema.valid") if word == "valid" else failed(f"json_schema.{word}")
+
+
+def check_many(tasks: Sequence[Task], completions: Sequence[Any]) -> list[Verdict]:
+    """The verdicts of `check`, over all workers."""
+    return _limits.spread(check, tasks, completions)
+
+
+@cache
+def _need_jsonschema() -> None:
+    if find_spec("jsonschema") is None:
+        raise MissingExtra("jsonschema is not installed", hint="pip install 'corpusforge[verify]'")
+
+
+def _written(completion: str, around: bool) -> str:
+    """The text that has to be JSON: what stands in the fence, else all of it."""
+    text = spoken(completion)[0].strip()
+    pieces = text.split("```")  # prose, block, prose, block, …, prose
+    blocks = [block for block in map(_inside, pieces[1:-1:2]) if block is not None]
+    alone = len(pieces) == 3 and not pieces[0] and not pieces[2]
+    return blocks[-1] if blocks and (alone or around) else text
+
+
+def _inside(block: str) -> str | None:
+    """What stands in a fenced block of JSON; None for a block of something else."""
+    language, newline, inside = block.partition("\n")
+    return inside.strip() if newline and language.strip().lower() in _LANGUAGES else None
+
+
+def prepare() -> None:
+    """In the worker, before the first call and outside its limits: what takes long to import."""
+    importlib.import_module("jsonschema")
+
+
+def decide(schema: Any, text: str) -> str:
+    """In the worker: `valid`, `invalid`, or the last part of the rule that says why there is nothing to decide on."""
+    validator = _validator(schema)
+    if validator is None:
+        return "unreadable_schema"
+    try:
+        value = read(text)
+    except _Wrong as wrong:
+        return str(wrong)
+    from referencing.exceptions import Unresolvable
+
+    try:
+        return "valid" if validator.is_valid(value) else "invalid"
+    except Unresolvable:
+        return "unresolved_ref"
+    except RecursionError:
+        return "schema_too_deep"
+
+
+def read(text: str) -> Any:
+    """A JSON text as a value, strictly. Raises ValueError whose message says why not."""
+    if not text:
+        raise _Wrong("no_answer")
+    if text.count("[") + text.count("{") > _DEEPEST and _depth(text) > _DEEPEST:
+        raise _Wrong("too_deep")
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_int=_integer, parse_float=_real)
+    except _Wrong:
+        raise
+    except ValueError:
+        raise _Wrong("malformed") from None
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for match in _BRACKET.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise _Wrong("duplicate_key")
+    return fields
+
+
+def _refuse(_: str) -> None:
+    raise _Wrong("malformed")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise _Wrong("too_long")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if len(digits) > _MOST_DIGITS or math.isinf(value):
+        raise _Wrong("too_long")
+    return value
+
+
+def _validator(schema: Any) -> Any:
+    """The validator of a schema's own draft, 2020-12 where it names none; None for what is no schema."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+    from jsonschema_specifications import REGISTRY
+
+    dialect = Draft202012Validator
+    if isinstance(schema, dict) and "$schema" in schema:
+        named = isinstance(schema["$schema"], str)
+        with warnings.catch_warnings():  # of a draft that it does not know
+            warnings.simplefilter("ignore")
+            dialect = validator_for(schema, default=None) if named else None
+    if dialect is None:
+        return None
+    try:
+        dialect.check_schema(schema)
+        return dialect(schema, registry=REGISTRY)  # the drafts' own schemas, and nothing that could be fetched
+    except (SchemaError, RecursionError, TypeError, ValueError, re.error):
+        return None
