@@ -14,11 +14,13 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from corpusforge.errors import ConfigError, MissingExtra
 from corpusforge.verify._verdict import Task, Verdict
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "corpusforge.verifiers"
 Check = Callable[[Task, Any], Verdict]
@@ -81,6 +83,8 @@ def _origin(function: Any) -> tuple[Any, Any]:
 
 @cache
 def _points() -> dict[str, list[EntryPoint]]:
+    from importlib.metadata import entry_points
+
     found: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):
         if point.value not in [known.value for known in found.get(point.name, [])]:
