@@ -142,3 +142,78 @@ def test_every_solution_of_gsm8k_passes_its_own_task_and_no_other(shared: Path, 
     others = verify_many(rows, solutions[1:] + solutions[:1])
     equal = [left == right for left, right in zip(golds, golds[1:] + golds[:1], strict=True)]
     assert [verdict.outcome == "pass" for verdict in others] == equal
+
+
+def measured(answer: str, unit: Any, completion: str, **more: Any) -> tuple[str, str]:
+    spec = {"answer": answer, "unit": unit, **more}
+    verdict = verify({"verifier": {"kind": "numeric", "spec": spec}}, completion)
+    return verdict.outcome, verdict.rule.removeprefix("numeric.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "unit", "completion"),
+    [
+        ("5000 m", "m", "5 km"),
+        ("5000", "m", "So it is 5 kilometers."),
+        ("5 km", "m", "#### 5000 m"),
+        ("5000", "m", "5000"),
+        ("5000", "m", "5000 in total"),
+        ("5000", "m", "The answer is 5km, as asked"),
+        ("5000", "m", "\\boxed{5\\,\\mathrm{km}}"),
+        ("36 km/h", "m/s", "10 m s^{-1}"),
+        ("36 km/h", "m/s", "$10\\,\\mathrm{m\\,s^{-1}}$"),
+        ("36 km/h", "m/s", "10 m·s⁻¹"),
+        ("36 km/h", "m/s", "36 kilometers per hour"),
+        ("1", "m^2", "10,000 cm²"),
+        ("1", "m^2", "1 square metre"),
+        ("300", "K", "300K"),
+        ("300", "K", "26.85 °C"),
+        ("25", "degC", "77 degrees Fahrenheit"),
+        ("25", "degC", "25^\\circ\\text{C}"),
+        ("5", "µm", "5 × 10^{-6} m"),
+        ("50", "%", "50%"),
+        ("2", "hours", "120 min"),
+    ],
+)
+def test_a_unit_that_converts_passes(answer: str, unit: str, completion: str) -> None:
+    assert measured(answer, unit, completion)[0] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("completion", "rule"),
+    [("5 kg", "unit"), ("5 m", "last_number"), ("5000 s", "unit"), ("5 km²", "unit"), ("5 km or 6 km", "several")],
+)
+def test_another_unit_or_another_number_fails(completion: str, rule: str) -> None:
+    assert measured("5000", "m", completion) == ("fail", rule)
+
+
+@pytest.mark.parametrize("unit", ["parsnips", "", 5, [], "9**9**9 m", "m**99", "__class__", "$", "x" * 1_000])
+def test_a_unit_that_is_none_is_undecided(unit: Any) -> None:
+    assert measured("5", unit, "5 m") == ("undecided", "unreadable_unit")
+
+
+def test_a_gold_in_another_kind_of_unit_is_undecided() -> None:
+    assert measured("5 kg", "m", "5") == ("undecided", "unparsable_gold")
+
+
+def test_without_a_unit_units_are_dropped_as_ever() -> None:
+    assert outcome("5", "5 kg") == outcome("5", "5 km") == "pass"
+
+
+@pytest.mark.parametrize(
+    ("completion", "expected"), [("1.3", "pass"), ("0.7", "pass"), ("1.31", "fail"), ("130 cm", "pass")]
+)
+def test_an_absolute_tolerance_is_in_the_unit(completion: str, expected: str) -> None:
+    assert measured("1", "m", completion, atol=0.3)[0] == expected
+
+
+def test_the_wider_of_two_tolerances_counts() -> None:
+    said = [outcome("100", text, tolerance=0.01, atol=5) for text in ("105", "106", "101")]
+    assert said == ["pass", "fail", "pass"]
+    assert [outcome("1000", text, tolerance=0.01, atol=5) for text in ("1010", "1011")] == ["pass", "fail"]
+
+
+@pytest.mark.parametrize("atol", [-1, True, "1", float("nan"), float("inf"), [1], None])
+def test_an_absolute_tolerance_that_is_none_is_undecided(atol: Any) -> None:
+    verdict = verify({"verifier": {"kind": "numeric", "spec": {"answer": "1", "atol": atol}}}, "1")
+    assert verdict.rule == "numeric.unreadable_tolerance"

@@ -18,6 +18,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "exact": {"answer": "5"},
     "choice": {"answer": "A", "choices": ["A", "B"]},
     "tool_call": {"calls": [{"f": {"a": [5]}}]},
+    "instructions": {"instructions": [{"id": "startend:quotation", "kwargs": {}}]},
 }
 
 
@@ -90,6 +91,7 @@ JSON = st.recursive(
 @given(st.sampled_from(sorted(SPECS)), JSON, JSON)
 def test_no_specification_raises(kind: str, value: Any, other: Any) -> None:
     spec = {"answer": value, "choices": other, "calls": value, "tolerance": other, "ignore_case": other}
+    spec |= {"instructions": value, "loose": other, "unit": value, "atol": other}
     assert verify(task(kind, spec), "5").outcome in ("pass", "fail", "undecided")
 
 
@@ -105,7 +107,18 @@ def test_a_verdict_says_how_long_it_took() -> None:
 
 
 def test_the_door_loads_nothing_heavy() -> None:
-    heavy = ["torch", "trl", "transformers", "reasoning_gym", "math_verify", "sympy", "sandlock", "jsonschema"]
+    heavy = [
+        "torch",
+        "trl",
+        "transformers",
+        "reasoning_gym",
+        "math_verify",
+        "sympy",
+        "sandlock",
+        "jsonschema",
+        "pint",
+        "fasttext",
+    ]
     code = (
         "import json, sys, corpusforge.verify, corpusforge.verify.reward;"
         f"print(json.dumps([name for name in {heavy} if name in sys.modules]))"
