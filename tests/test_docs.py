@@ -30,6 +30,17 @@ def test_the_snippets_of_exchange_with_datasketch_run_in_one_go() -> None:
     exec(compile("".join(blocks), "dedupe.md", "exec"), {})
 
 
+def test_the_example_of_a_verifier_of_ones_own_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from corpusforge.verify import _plugins
+
+    monkeypatch.setattr(_plugins, "_own", {})
+    page = (ROOT / "docs" / "verifiers.md").read_text(encoding="utf-8")
+    section = page.partition("## Kinds of your own")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    exec(compile(block, "verifiers.md", "exec"), {"__name__": "verifiers"})
+    assert list(_plugins._own) == ["palindrome"]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the notebook machinery, not of ours
 def test_the_tutorial_runs_and_says_what_it_says(tmp_path: Path) -> None:
