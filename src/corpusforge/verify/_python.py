@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import re
 import symtable
 import sys
@@ -26,6 +27,7 @@ _FENCE: Final = re.compile(
     r"^[ \t]*(?P<ticks>```+|~~~+)[ \t]*(?P<tag>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=ticks)[ \t]*$|\Z)",
     re.M | re.S,
 )
+_LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # lines as Python's parser counts them
 _TAGS: Final = ("", "python", "py", "python3", "pycon", "ipython")
 _QUIET: Final = threading.Lock()  # the list of warning filters belongs to the whole process
 
@@ -81,6 +83,7 @@ def defined(text: str) -> set[str]:
     return set() if table is None else {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
 
 
+@functools.lru_cache(maxsize=32)
 def _symbols(text: str) -> symtable.SymbolTable | None:
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -119,21 +122,19 @@ def _walk(text: str) -> Iterator[ast.AST]:
 
 
 def marked(test: str, mark: str, number: int) -> tuple[str, bool] | None:
-    """A test that calls `mark(number)` when an assertion held; and whether it has any. None for what is no Python."""
+    """A test that calls `mark(number)` when an assertion held; and whether it has any. None for what is no Python.
+
+    The call is put behind the assertion on its line: `assert f(1) == 2; mark(0)`.
+    """
     tree = parsed(test)
     if tree is None:
         return None
-    visitor = _Marks(mark, number)
-    return ast.unparse(ast.fix_missing_locations(visitor.visit(tree))), visitor.count > 0
-
-
-class _Marks(ast.NodeTransformer):
-    def __init__(self, mark: str, number: int) -> None:
-        self.call, self.count = f"{mark}({number})", 0
-
-    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        self.count += 1
-        return [node, *ast.parse(self.call).body]
+    ends = sorted((n.end_lineno or 0, n.end_col_offset or 0) for n in ast.walk(tree) if isinstance(n, ast.Assert))
+    lines = [line.encode("utf-8", "surrogatepass") for line in _LINES.findall(test)] if ends else []
+    for line, column in reversed(ends):
+        whole = lines[line - 1]
+        lines[line - 1] = b"%b; %b(%d)%b" % (whole[:column], mark.encode(), number, whole[column:])
+    return (b"".join(lines).decode("utf-8", "surrogatepass") if ends else test), bool(ends)
 
 
 def imports(text: str) -> list[str]:

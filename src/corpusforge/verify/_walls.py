@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from corpusforge.verify.sandbox import Limits
 
 _LIBRARIES: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+PACKAGES: Final = ("site-packages", "dist-packages")
 _DENIED: Final = (
     *("fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "utimensat"),
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr"),
@@ -59,7 +60,8 @@ def bound(process: int, limits: Limits) -> None:
 def policy(folder: Path, limits: Limits, random: bool) -> dict[str, Any]:
     """What sandlock is to allow: reading Python, writing in `folder`; the same random numbers every time, if any."""
     return {
-        "fs_readable": _readable(),
+        "fs_readable": [*readable()],
+        "fs_denied": [*packages()],
         "fs_writable": [str(folder), "/dev/null"],
         "cwd": str(folder),
         "clean_env": True,
@@ -73,16 +75,35 @@ def policy(folder: Path, limits: Limits, random: bool) -> dict[str, Any]:
 
 
 @functools.cache
+def packages() -> tuple[str, ...]:
+    """Folders of installed packages inside of what is readable, which are no business of a solution.
+
+    A package can hold what a task asks for: the answers of a benchmark are a pip install away.
+    """
+    beside = [Path(folder, name) for folder in standard() for name in PACKAGES]
+    debian = [path for name in PACKAGES for path in Path("/usr/lib").glob(f"python3*/{name}")]
+    return tuple(str(path) for path in (*beside, *debian) if path.exists())
+
+
+@functools.cache
 def interpreter() -> str:
     """The interpreter itself, not the one of a virtual environment: that has no more than the standard library."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 @functools.cache
-def _readable() -> list[str]:
-    """What an interpreter needs to start and to import the standard library."""
+def readable() -> tuple[str, ...]:
+    """What an interpreter needs to start and to import the standard library: files, and folders with all below."""
     folder, name = sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or ""
     library = [str(Path(folder, name))] if name.endswith(".so") or ".so." in name else []
-    paths = [interpreter(), sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *library, *_LIBRARIES]
     devices = ["/dev/urandom", "/dev/zero"]
-    return [*dict.fromkeys(path for path in (*paths, *devices) if path and Path(path).exists())]
+    paths = [interpreter(), *standard(), *library, *_LIBRARIES, *devices]
+    return tuple(dict.fromkeys(path for path in paths if Path(path).exists()))
+
+
+@functools.cache
+def standard() -> tuple[str, ...]:
+    """Folders of the standard library."""
+    base = dict.fromkeys(("platbase", "installed_platbase"), sys.base_exec_prefix)
+    paths = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib", vars=base)]
+    return tuple(dict.fromkeys(os.path.realpath(path) for path in paths if path and Path(path).exists()))

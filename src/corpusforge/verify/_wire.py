@@ -31,7 +31,7 @@ class Wire:
 
     def __init__(self) -> None:
         """Take standard input and output over; what is printed from now on goes nowhere."""
-        self._in, self._out = os.dup(0), os.dup(1)
+        self._in, self._out, self._kept = os.dup(0), os.dup(1), b""
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
@@ -47,13 +47,16 @@ class Wire:
             data = data[os.write(self._out, data) :]
 
     def _take(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            part = os.read(self._in, count - len(data))
+        parts, missing = [self._kept], count - len(self._kept)
+        while missing > 0:
+            part = os.read(self._in, max(missing, 65536))
             if not part:
                 os._exit(0)
-            data += part
-        return data
+            parts.append(part)
+            missing -= len(part)
+        data = b"".join(parts)
+        self._kept = data[count:]
+        return data[:count]
 
 
 class Remote:

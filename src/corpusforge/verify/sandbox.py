@@ -29,15 +29,16 @@ from corpusforge.errors import MissingExtra, ProjectError
 from corpusforge.verify._walls import bound, interpreter, policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import CodeType, TracebackType
+    from typing import Self
 
 Outcome = Literal["ok", "error", "crashed", "killed", "timeout", "output", "disk"]
 
 _TICK: Final = 0.02  # seconds between two looks at the scratch folder
 _CHUNK: Final = 65536
 _RANDOM: Final = (b"random", b"secrets", b"uuid")  # a program with such a word gets the same numbers in every run
-_BOOT: Final = """
+BOOT: Final = """
 import marshal, os
 def take(count):
     data = b""
@@ -98,7 +99,7 @@ def run(program: str, *, stdin: bytes = b"", limits: Limits | None = None) -> Ra
     Raises ProjectError where confinement does not work (see `available`), MissingExtra without the package.
     """
     require()
-    return _run(program, stdin, limits or Limits())
+    return run_in(Confined, program, stdin, limits)
 
 
 def require() -> None:
@@ -120,13 +121,18 @@ def available() -> str | None:
         return "sandlock is not installed: pip install 'corpusforge[verify]'"
     if (found := sandlock.landlock_abi_version()) < (needed := sandlock.min_landlock_abi()):
         return f"the kernel's Landlock is version {found}, {needed} is needed"
+    try:
+        return open_walls(functools.partial(run_in, Confined))
+    except (OSError, RuntimeError) as error:
+        return f"a confined program does not start: {type(error).__name__}"
+
+
+def open_walls(run_confined: Callable[[str], Ran], more: str = "") -> str | None:
+    """None if a program that tries them finds all walls shut, run by `run_confined`; else what it said."""
     with tempfile.TemporaryDirectory(prefix="corpusforge-") as folder, socket.create_server(("127.0.0.1", 0)) as server:
         secret = Path(folder, "secret")
         secret.write_text("secret", encoding="utf-8")
-        try:
-            ran = _run(_PROBE.format(path=str(secret), port=server.getsockname()[1]), b"", Limits())
-        except (OSError, RuntimeError) as error:
-            return f"a confined program does not start: {type(error).__name__}"
+        ran = run_confined(_PROBE.format(path=str(secret), port=server.getsockname()[1]) + more + _TOLD)
         kept = secret.read_text(encoding="utf-8") == "secret"
     if ran.stdout != b"confined" or not kept:
         return f"a confined program was not confined, or did not run: {ran.outcome}, {ran.stdout[:40].decode()!r}"
@@ -147,14 +153,16 @@ refused("writing", lambda: open({path!r}, "w"))
 refused("mode", lambda: os.chmod({path!r}, 0o777))
 refused("network", lambda: socket.create_connection(("127.0.0.1", {port}), 1))
 refused("signals", lambda: os.kill(os.getppid(), 0))
-os.write(1, b"confined")
+refused("the folder around", lambda: open("../left", "w"))
 """
+_TOLD: Final = 'os.write(1, b"confined")'
 
 
-def _run(program: str, stdin: bytes, limits: Limits) -> Ran:
-    start = time.monotonic()
+def run_in(kind: Callable[..., Child], program: str, stdin: bytes = b"", limits: Limits | None = None) -> Ran:
+    """Run a program in a confined process of a kind, and wait for its end."""
+    start, limits = time.monotonic(), limits or Limits()
     deadline = start + limits.seconds * limits.patience
-    with Confined(_MAIN, {"program": program, "__name__": "__main__"}, limits) as child:
+    with kind(_MAIN, {"program": program, "__name__": "__main__"}, limits) as child:
         child.outbox += stdin
         child.close_when_sent = True
         while not child.ended:
@@ -169,50 +177,102 @@ def _run(program: str, stdin: bytes, limits: Limits) -> Ran:
 _MAIN: Final = compile("exec(compile(program, 'program.py', 'exec'), {'__name__': '__main__'})", "<main>", "exec")
 
 
-class Confined:
+class Child:
     """A confined program while it runs: bytes for its standard input wait in `outbox`, its output comes to `inbox`.
 
-    `given` are the names that its code finds: plain data and code objects, whatever marshal can write.
     A context manager: when it is left, the program and everything it started is dead and its folder is gone.
     """
 
-    def __init__(self, code: CodeType, given: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, sent: bytes, limits: Limits) -> None:
         self.limits = limits
-        self.inbox, self.outbox = bytearray(), bytearray(_payload(code, given))
-        self._random = any(word in self.outbox for word in _RANDOM)
+        self.inbox, self.outbox = bytearray(), bytearray(sent)
         self.close_when_sent = False
         self.trouble: Outcome | None = None
         """The limit that it hit, as far as it is known before its end."""
         self.silent = False
         """Whether its output is closed."""
-
-    def __enter__(self) -> Confined:
-        import sandlock
-
-        self._folder = Path(tempfile.mkdtemp(prefix="corpusforge-"))
-        self._process: Any = None
-        try:
-            self._box = sandlock.Sandbox(**policy(self._folder, self.limits, self._random))
-            piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
-            self._process = self._box.popen([interpreter(), "-I", "-S", "-B", "-c", _BOOT], piped, piped, null)
-            bound(self._process.pid, self.limits)  # before it is sent anything to run
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-        for stream in (self._process.stdin, self._process.stdout):
-            os.set_blocking(stream.fileno(), False)
+        self.folder = Path()
+        self.input: Any = None
+        """The file to write to, unbuffered; not blocking."""
+        self.output: Any = None
+        """The file to read from, unbuffered; not blocking."""
         self._looked = time.monotonic()
-        return self
+
+    def __enter__(self) -> Self:
+        raise NotImplementedError
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._process is not None:
-            self._process.__exit__(kind, error, at)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        raise NotImplementedError
+
+    def finish(self, deadline: float) -> tuple[Outcome, int | None]:
+        """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
+        raise NotImplementedError
 
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to wait for: it closed its output, or hit a limit."""
         return self.silent or self.trouble is not None
+
+    def receive(self) -> None:
+        """Read what is there. Called when its output is readable."""
+        part = self.output.read(_CHUNK)
+        if part:
+            self.inbox += part
+        elif part is not None:
+            self.silent = True
+
+    def send(self) -> None:
+        """Write what fits. Called when its input is writable."""
+        try:
+            written = self.input.write(self.outbox)
+        except OSError:  # it closed its input, or is dead
+            self.outbox.clear()
+        else:
+            del self.outbox[: written or 0]
+        if not self.outbox and self.close_when_sent:
+            with contextlib.suppress(OSError):
+                self.input.close()
+
+    def look(self, now: float) -> None:
+        """Notice when its folder grew too large."""
+        if now - self._looked >= _TICK:
+            self._looked = now
+            if _size(str(self.folder)) > self.limits.scratch_mib * 2**20:
+                self.trouble = self.trouble or "disk"
+
+
+class Confined(Child):
+    """A fresh confined process.
+
+    `given` are the names that its code finds: plain data and code objects, whatever marshal can write.
+    """
+
+    def __init__(self, code: CodeType, given: Mapping[str, Any], limits: Limits) -> None:
+        super().__init__(payload(code, given), limits)
+        self._random = wants_random(self.outbox)
+
+    def __enter__(self) -> Self:
+        import sandlock
+
+        self.folder = Path(tempfile.mkdtemp(prefix="corpusforge-"))
+        self._process: Any = None
+        try:
+            self._box = sandlock.Sandbox(**policy(self.folder, self.limits, self._random))
+            piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
+            self._process = self._box.popen([interpreter(), "-I", "-S", "-B", "-c", BOOT], piped, piped, null)
+            bound(self._process.pid, self.limits)  # before it is sent anything to run
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        self.input, self.output = self._process.stdin, self._process.stdout
+        for stream in (self.input, self.output):
+            os.set_blocking(stream.fileno(), False)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._process is not None:
+            self._process.__exit__(kind, error, at)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def finish(self, deadline: float) -> tuple[Outcome, int | None]:
         """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
@@ -228,48 +288,11 @@ class Confined:
             return "killed", None
         return ("timeout" if result.signal == _SIGXCPU else "crashed"), None
 
-    def receive(self) -> None:
-        """Read what is there. Called when its output is readable."""
-        part = self._process.stdout.read(_CHUNK)
-        if part:
-            self.inbox += part
-        elif part is not None:
-            self.silent = True
-
-    def send(self) -> None:
-        """Write what fits. Called when its input is writable."""
-        try:
-            written = self._process.stdin.write(self.outbox)
-        except OSError:  # it closed its input, or is dead
-            self.outbox.clear()
-        else:
-            del self.outbox[: written or 0]
-        if not self.outbox and self.close_when_sent:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-
-    @property
-    def output(self) -> Any:
-        """The file to read from."""
-        return self._process.stdout
-
-    @property
-    def input(self) -> Any:
-        """The file to write to."""
-        return self._process.stdin
-
-    def look(self, now: float) -> None:
-        """Notice when its folder grew too large."""
-        if now - self._looked >= _TICK:
-            self._looked = now
-            if _size(str(self._folder)) > self.limits.scratch_mib * 2**20:
-                self.trouble = self.trouble or "disk"
-
 
 _SIGXCPU: Final = 24
 
 
-def pump(*children: Confined, deadline: float) -> None:
+def pump(*children: Child, deadline: float) -> None:
     """Move bytes to and from confined programs once: at most 64 KiB each, waiting at most 20 ms.
 
     A child still running at `deadline` (time.monotonic seconds) hit its time limit.
@@ -289,7 +312,13 @@ def pump(*children: Confined, deadline: float) -> None:
             child.trouble = "timeout"
 
 
-def _payload(code: CodeType, given: Mapping[str, Any]) -> bytes:
+def wants_random(sent: bytes | bytearray) -> bool:
+    """Whether a program may ask for random numbers: it then gets the same in every run."""
+    return any(word in sent for word in _RANDOM)
+
+
+def payload(code: CodeType, given: Mapping[str, Any]) -> bytes:
+    """What `BOOT` reads: a program and the names that it finds."""
     packed = marshal.dumps((code, dict(given)))
     return len(packed).to_bytes(8, "big") + packed
 

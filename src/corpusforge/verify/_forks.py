@@ -1,0 +1,311 @@
+"""Confined processes that are forked instead of started: a few milliseconds each, where a fresh one takes twenty.
+
+    with Forked(code, {"plan": …}, limits) as child:   the same as `sandbox.Confined`, from a zygote that waits
+
+A zygote (see `_zygote`) is a confined interpreter that has started already. A check takes one, has it fork a child that
+has run nothing before, with a folder of its own and the limits of the kernel, set from outside before it is sent
+anything, and gives it back. After `_MOST` children a zygote is replaced, and at once when it says anything odd. Where
+this does not work, `available` says why, and callers start a fresh process for every check, as they do for what a fork
+cannot give: several processes, and random numbers that are the same in every run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import select
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from corpusforge.verify import sandbox
+from corpusforge.verify._walls import bound, interpreter, packages, policy, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import CodeType, TracebackType
+    from typing import Self
+
+    from corpusforge.verify.sandbox import Limits, Outcome
+
+_MOST: Final = 200  # children of one zygote
+_AT_ONCE: Final = 8  # processes of one zygote; it needs two
+_RESTING: Final = 2 * (os.cpu_count() or 1)  # zygotes that wait: a solution and its tests take one each
+_GONE: Final = -1  # in place of the id of a process that was waited for: the number may be another's by now
+_PATIENCE: Final = 60.0  # seconds for a zygote to start, or to answer
+_ROLES: Final = ("_pack", "_wire", "_solver", "_judge")
+_IMPORTS: Final = (
+    *("typing", "types", "abc", "enum", "dataclasses", "contextlib", "functools", "itertools", "operator", "copy"),
+    *("collections", "heapq", "bisect", "math", "cmath", "numbers", "fractions", "decimal", "re", "string", "struct"),
+    *("datetime", "json", "io"),
+)
+"""Modules that are there already when a solution imports them; importing any of them draws no random number."""
+_START: Final = """
+import sys
+light = sys.modules["typing"] = type(sys)("typing")
+light.TYPE_CHECKING = light.Any = light.Final = False
+for name, code in modules:
+    module = type(sys)(name)
+    sys.modules[name] = module
+    exec(code, vars(module))
+del sys.modules["typing"]
+module.main(plan)
+"""  # the real typing takes longer to import than all the rest together
+
+
+class Zygote:
+    """A confined interpreter that forks on demand."""
+
+    def __init__(self) -> None:
+        import sandlock
+
+        self.folder = Path(tempfile.mkdtemp(prefix="corpusforge-"))
+        self.children = 0
+        self._process: Any = None
+        try:
+            (self.folder / "scratch").mkdir()
+            for pipe in ("in", "out"):
+                os.mkfifo(self.folder / pipe, 0o600)
+            rules = policy(self.folder, sandbox.Limits(processes=_AT_ONCE), random=False)
+            # The kernel holds its children to their memory and to what they may read.
+            self._box = sandlock.Sandbox(**{**rules, "max_memory": None, "fs_denied": []})
+            piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
+            self._process = self._box.popen([interpreter(), "-I", "-S", "-B", "-c", sandbox.BOOT], piped, piped, null)
+            self._send(sandbox.payload(compiled("start"), {"modules": modules(*_ROLES, "_zygote"), "plan": _told()}))
+            self._number()
+        except BaseException:
+            self.close()
+            raise
+
+    def waits(self) -> bool:
+        """Whether it lives and has nothing to say."""
+        return not select.select([self._process.stdout], [], [], 0)[0]
+
+    def fork(self) -> int:
+        """Make a child, which takes the pipes and the scratch folder: its process id."""
+        self.children += 1
+        self._send(b"f")
+        return self._number()
+
+    def ask(self) -> None:
+        """Ask for the wait status of the child; `answer` tells."""
+        self._send(b"w")
+
+    def answer(self, seconds: float) -> int | None:
+        """The wait status that was asked for; None when there is none yet."""
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        return self._number() if ready else None
+
+    def close(self) -> None:
+        """End it with all its children, and remove its folder."""
+        if self._process is not None:
+            with contextlib.suppress(OSError, RuntimeError):
+                self._process.__exit__(None, None, None)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _send(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._process.stdin.write(left) :]
+
+    def _number(self) -> int:
+        ready, _, _ = select.select([self._process.stdout], [], [], _PATIENCE)
+        line = self._process.stdout.read(32) if ready else b""  # a line as it was written: one at a time, and short
+        if not line.endswith(b"\n"):
+            raise RuntimeError("a zygote does not answer")
+        return int(line)
+
+
+class Forked(sandbox.Child):
+    """A confined process that was forked from a zygote; `given` as for `Confined`, `code` finds the roles' modules."""
+
+    def __init__(self, code: CodeType, given: Mapping[str, Any], limits: Limits) -> None:
+        super().__init__(sandbox.payload(code, given), limits)
+        self._zygote: Zygote | None = None
+        self._process = 0
+        self._asked = False
+
+    def __enter__(self) -> Self:
+        zygote = self._zygote = _pool.take()
+        try:
+            self.folder = zygote.folder / "scratch"
+            # To open for reading and writing never waits; so the child finds both ends of both pipes taken.
+            self.input = open(zygote.folder / "in", "r+b", buffering=0, opener=_unblocked)
+            self.output = open(zygote.folder / "out", "rb", buffering=0, opener=_unblocked)
+            self._process = zygote.fork()
+            bound(self._process, self.limits)  # before it is sent anything to run
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        zygote, self._zygote = self._zygote, None
+        if zygote is None:
+            return
+        whole = False
+        with contextlib.suppress(OSError, RuntimeError, ValueError):
+            self._reap(zygote)
+            whole = self._process != 0
+        for stream in (self.input, self.output):
+            if stream is not None:
+                stream.close()
+        if whole and zygote.children < _MOST and _emptied(self.folder):
+            _pool.give(zygote)
+        else:
+            zygote.close()
+
+    def finish(self, deadline: float) -> tuple[Outcome, int | None]:
+        """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
+        assert self._zygote is not None
+        status = None if self.trouble else self._waited(self._zygote, max(0.001, deadline - time.monotonic()))
+        if status is None:
+            self._reap(self._zygote)
+            return self.trouble or "timeout", None
+        self._process = _GONE
+        if os.WIFEXITED(status):
+            code = os.WEXITSTATUS(status)
+            return ("error" if code else "ok"), code
+        ended: dict[int, Outcome] = {int(signal.SIGKILL): "killed", int(signal.SIGXCPU): "timeout"}
+        return ended.get(os.WTERMSIG(status), "crashed"), None
+
+    def _waited(self, zygote: Zygote, seconds: float) -> int | None:
+        if not self._asked:
+            zygote.ask()
+            self._asked = True
+        return zygote.answer(seconds)
+
+    def _reap(self, zygote: Zygote) -> None:
+        """Kill it, if it has not been waited for yet: until then its number is its own."""
+        if self._process > 0:
+            os.kill(self._process, signal.SIGKILL)
+            if self._waited(zygote, _PATIENCE) is None:
+                raise RuntimeError("a killed process does not end")
+            self._process = _GONE
+
+
+class _Pool:
+    """Zygotes at rest, and the thread that starts them: a confined process dies with the thread that started it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.resting: list[Zygote] = []
+        self.starter = ThreadPoolExecutor(1, thread_name_prefix="corpusforge-zygotes")
+
+    def take(self) -> Zygote:
+        while True:
+            with self.lock:
+                zygote = self.resting.pop() if self.resting else None
+            if zygote is None:
+                return self.starter.submit(Zygote).result()
+            if zygote.waits():
+                return zygote
+            zygote.close()
+
+    def give(self, zygote: Zygote) -> None:
+        with self.lock:
+            if len(self.resting) < _RESTING:
+                return self.resting.append(zygote)
+        zygote.close()
+
+    def close(self) -> None:
+        with self.lock:
+            resting, self.resting = self.resting, []
+        for zygote in resting:
+            zygote.close()
+
+
+_pool = _Pool()
+_forgotten: list[_Pool] = []
+
+
+def close() -> None:
+    """End the zygotes that rest, and remove their folders. New ones are started when they are needed."""
+    _pool.close()
+
+
+def _after_fork() -> None:
+    """A forked child starts zygotes of its own; what it inherited is kept, untouched: it is the parent's to end."""
+    global _pool
+    _forgotten.append(_pool)
+    _pool = _Pool()
+
+
+atexit.register(close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@functools.cache
+def available() -> str | None:
+    """None if forked programs are really confined here, found out once by trying; else the reason."""
+    if (reason := sandbox.available()) is not None:
+        return reason
+    try:
+        return sandbox.open_walls(functools.partial(sandbox.run_in, Forked, limits=sandbox.Limits(seconds=2)), _MORE)
+    except (OSError, RuntimeError, KeyError) as error:
+        return f"a forked program does not start: {type(error).__name__}"
+
+
+_MORE: Final = """
+refused("processes", os.fork)
+refused("folders beside", lambda: os.listdir(".."))
+refused("pipes beside", lambda: open("../in", "rb"))
+"""
+
+
+def modules(*names: str) -> list[tuple[str, CodeType]]:
+    """Modules of this package, compiled, under their names."""
+    return [(f"corpusforge.verify.{name}", compiled(name)) for name in names]
+
+
+@functools.cache
+def compiled(name: str) -> CodeType:
+    """A module of this package that runs inside confinement, or `start`, which loads modules and begins."""
+    source = _START if name == "start" else Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    return compile(source, f"{name}.py", "exec", dont_inherit=True)
+
+
+@functools.cache
+def _told() -> tuple[list[str], list[str], list[str]]:
+    """What children may read, folders of which they may read the names only, and what is imported before."""
+    parts: list[str] = []
+    listed: list[str] = []
+    for path in readable():
+        _without(os.path.realpath(path), [os.path.realpath(path) for path in packages()], parts, listed)
+    return [*dict.fromkeys(parts)], [*dict.fromkeys(listed)], [*_IMPORTS]
+
+
+def _without(path: str, left_out: list[str], parts: list[str], listed: list[str]) -> None:
+    """Give a folder whole, or its entries where one of them is left out or holds what is."""
+    if path in left_out:
+        return
+    if not any(one.startswith(f"{path}/") for one in left_out):
+        parts.append(path)
+        return
+    listed.append(path)
+    for entry in sorted(Path(path).iterdir()):
+        _without(str(entry), left_out, parts, listed)
+
+
+def _emptied(folder: Path) -> bool:
+    """Remove all that is in a folder; whether nothing is left."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                Path(entry.path).unlink()
+        return not any(folder.iterdir())
+    return False
+
+
+def _unblocked(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
