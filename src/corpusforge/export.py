@@ -196,6 +196,12 @@ class _Export:
         drop = stage == "grpo" and (block is None or block.lost_field == "drop")
         return drop and files.count(files.shard_files(self.shards, stage), "tools") > 0
 
+    @property
+    def _layered(self) -> bool:
+        """Whether `train_grpo` rewards more than the outcome: the tools are given the outcome alone."""
+        block = self.project.params.train_grpo
+        return block is not None and block.layered
+
     def _job(self, stage: str) -> elsewhere.Job:
         config = self.project.params.model
         block = getattr(self.project.params, f"train_{stage}")
@@ -262,7 +268,7 @@ class _Export:
             command=self._tool.command.format(stage=stage),
             left_out=left_out,
             first=written.first,
-            lost=list(written.lost),
+            lost=[*written.lost, *(["train_grpo.rewards"] if stage == "grpo" and self._layered else [])],
             notes=notes,
         )
 

@@ -19,7 +19,7 @@ from ruamel.yaml.comments import CommentedMap
 from corpusforge import graph
 from corpusforge.distributions import installed, owner
 from corpusforge.errors import StaleLockError
-from corpusforge.io import atomic, encoders, forgotten, index
+from corpusforge.io import atomic, encoders, forgotten, index, layers
 from corpusforge.io.keys import load_key
 from corpusforge.io.own import module_file
 from corpusforge.pii.keys import fingerprint
@@ -131,6 +131,8 @@ def watched(project: Project) -> dict[str, list[str]]:
         found |= {name: model for name in params.training if name in ("train_sft", "evaluate")}
         if params.evaluate is not None:
             found["evaluate"] = [*model, *_paths(params.evaluate.legacy, project.root)]
+        if modules := layers.files(project):
+            found["train_grpo"] = [file.relative_to(project.root).as_posix() for file in modules]
     return found
 
 

@@ -4,6 +4,7 @@ data/train_sft/model/         as `from_pretrained` reads it
 data/train_sft/base/          the untrained model, where it was made from nothing
 data/train_sft/steps.jsonl    what was logged, a line per logged step
 data/train_sft/dropped.parquet, changes.parquet    what preflight found
+data/train_grpo/rewards.jsonl what every layer of the reward said, a line per completion, where there are layers
 metrics/train_sft.csv         the same steps, for `dvc plots`
 """
 
@@ -23,10 +24,10 @@ import pyarrow.parquet as pq
 from corpusforge import graph
 from corpusforge.distributions import installed
 from corpusforge.errors import ConfigError, ProjectError
-from corpusforge.io import atomic, evaluation, shard_rows
+from corpusforge.io import atomic, evaluation, layers, shard_rows
 from corpusforge.io.shards import write_shards
 from corpusforge.io.stored import read_table
-from corpusforge.train import fit, model, options, preflight, scratch
+from corpusforge.train import _kept, fit, model, options, preflight, scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -93,6 +94,7 @@ def run_grpo(project: Project, out: Path) -> dict[str, Any]:
     from corpusforge.train.train_grpo import train_grpo
 
     stage = _Stage(project, out, "train_grpo")
+    layers.load(project)
     rows = stage.lines("task")
     tried = read_table(project.data("rollout") / "attempts.parquet", ["row_id", "chosen"])
     chosen = set(tried.filter(tried["chosen"])["row_id"].to_pylist())
@@ -141,11 +143,14 @@ class _Stage:
                 f"{self.name}: nothing is left of {len(rows):,} rows ({why})",
                 hint="raise model.max_length, or see docs/training.md",
             )
-        kept = rows.select(seen.keep).select_columns([c for c in rows.column_names if c not in NAMES])
+        hidden = {*NAMES} - ({"row_id"} if getattr(self.config, "layered", False) else set())
+        kept = rows.select(seen.keep).select_columns([c for c in rows.column_names if c not in hidden])
         place = self.workplace(start, seen)
         trained = train(kept, place)
         model.save(trained.model, trained.tokenizer, self.out / "model")
         _write_steps(self.project, self.name, self.out, trained)
+        if (place.checkpoints / _kept.NAME).is_file():
+            shutil.move(place.checkpoints / _kept.NAME, self.out / _kept.NAME)
         place.clear()
         _uncache(self.project, self.name, "tokenizer")
         return figures(seen, trained)
@@ -162,6 +167,8 @@ class _Stage:
             "methods": node.method,
             "libraries": {name: installed(name) for name in node.libraries},
         }
+        if self.name == "train_grpo" and (modules := layers.hashes(project)):
+            key["layers"] = modules
         return fit.Workplace(self.name, project.root / CHECKPOINTS / self.name, key)
 
 

@@ -77,7 +77,9 @@ def register(name: str) -> Callable[[Function], Function]:
     return keep
 
 
-def score(task: Task | Mapping[str, Any], completion: Any, config: RewardsConfig | None = None, **layers: Any) -> Reward:
+def score(
+    task: Task | Mapping[str, Any], completion: Any, config: RewardsConfig | None = None, **layers: Any
+) -> Reward:
     """The reward of one completion. Keyword arguments are the fields of RewardsConfig: `process={"weight": 0.2}`.
 
     Raises ConfigError for unknown layers or options, else what `verify` raises.
@@ -114,7 +116,8 @@ def combine(
     outcome = {"pass": 1.0, "fail": 0.0}.get(verdict.outcome)
     blocks: dict[str, _config.LayerConfig] = {"outcome": config.outcome, **config.blocks()}
     values = {
-        name: None if value is None else blocks[name].scaled(value) for name, value in {"outcome": outcome, **raw}.items()
+        name: None if value is None else blocks[name].scaled(value)
+        for name, value in {"outcome": outcome, **raw}.items()
     }
     if outcome is None:
         return Reward(None, verdict, values, faults)
@@ -124,11 +127,8 @@ def combine(
     return Reward(total, verdict, values, faults)
 
 
-Measure = "Callable[[Task, Any, int | None], float | None]"
-
-
 def measure(name: str, block: _config.LayerConfig) -> Callable[[Task, Any, int | None], float | None]:
-    """A layer as a function of task, completion and its number of tokens. Raises ConfigError for one that is not there."""
+    """A layer as a function of task, completion and its number of tokens. Raises ConfigError for one not to be had."""
     match block:
         case _config.ProcessConfig():
             return lambda task, completion, _: process(task, completion, steps=block.steps, most=block.most)
@@ -169,7 +169,9 @@ def resolve(name: str) -> Callable[..., float | None]:
     module, _, function = name.partition(":")
     if not function:
         known = ", ".join(sorted(REGISTERED)) or "none"
-        raise ConfigError(f"rewards.own: no layer {name!r} is registered", hint=f"registered are: {known}; or module:function")
+        raise ConfigError(
+            f"rewards.own: no layer {name!r} is registered", hint=f"registered are: {known}; or module:function"
+        )
     try:
         found = getattr(importlib.import_module(module), function, None)
     except ImportError as error:

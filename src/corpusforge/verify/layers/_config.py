@@ -26,9 +26,9 @@ class LayerConfig(StageConfig):
 
     weight: float = Field(0.1, ge=0, allow_inf_nan=False)
     """What a value of 1 adds to the reward."""
-    range: Pair = [0.0, 1.0]
+    range: Pair = Field([0.0, 1.0])
     """Values of the layer that become 0 and 1, all others on a straight line: [0.5, 1] gives nothing for a half."""
-    clip: Pair = [0.0, 1.0]
+    clip: Pair = Field([0.0, 1.0])
     """Lowest and highest value after that, within 0 to 1."""
 
     @field_validator("range", "clip")
@@ -123,10 +123,15 @@ class RewardsConfig(StageConfig):
     """The layers of a reward, and how they become one number."""
 
     outcome: OutcomeConfig = OutcomeConfig()
+    """The verdict of the task's verifier; always on."""
     process: ProcessConfig | None = None
+    """Steps that can be checked."""
     format: FormatConfig | None = None
+    """Tags that the completion has to consist of."""
     length: LengthConfig | None = None
+    """Bounds of its length."""
     repetition: RepetitionConfig | None = None
+    """How much of it is said again."""
     own: dict[str, OwnConfig] = Field({})
     """Layers of your own by the name they were registered under, or as module:function."""
     failed_at_most: float | None = Field(0.5, ge=0, lt=1)

@@ -12,10 +12,16 @@ costs a right solution its reward. Linear in the length of the text.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 _WINDOW: Final = 240  # characters on each side of an equals sign that are looked at
 _EQUALS: Final = re.compile(r"(?<![=<>!:~≈])=(?![=>])|≈")
@@ -33,21 +39,22 @@ _LEXER: Final = re.compile(
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")  # letters of any alphabet
 _TIMES: Final = {"x": "*", "X": "*", "times": "*", "of": "*", "plus": "+", "minus": "-"}
 _SIGN_WORDS: Final = {"divided by": "/", "multiplied by": "*"}
-_FUNCTIONS: Final = frozenset("sin cos tan log ln lg exp sqrt root lim max min mod gcd lcm floor ceil abs".split())
-_OTHERWISE: Final = frozenset("remainder rem r mod modulo hundred thousand million billion trillion dozen k".split())
-_COUNTERS: Final = frozenset("step day week month year part problem question case option item number equation".split())
-_MEASURES: Final = frozenset(
+_FUNCTIONS: Final = _words("sin cos tan log ln lg exp sqrt root lim max min mod gcd lcm floor ceil abs")
+_OTHERWISE: Final = _words("remainder rem r mod modulo hundred thousand million billion trillion dozen k")
+_COUNTERS: Final = _words("step day week month year part problem question case option item number equation")
+_MEASURES: Final = _words(
     "inch feet foot ft yard mile km kilometer meter metre cm centimeter mm second sec minute min hour hr day week month"
     " year decade ounce oz pound lb kg kilogram gram mg ton cup pint quart gallon liter litre ml milliliter cent dollar"
-    " penny pennies nickel dime quarter score pair".split()
+    " penny pennies nickel dime quarter score pair"
 )
 _BARE: Final = re.compile(r"[\s$€£\d.,%()-]*")
 _LONGEST_UNIT: Final = 4  # words
 _SAID: Final = "said"  # of a sign that is a word
+_ARITHMETIC: Final = ("number", "sign", "open", "close", "percent")
 
 
 class Equation(NamedTuple):
-    """The two sides, whether they are said to be about equal, and whether units that may need converting stand there."""
+    """The two sides; whether they are said to be about equal; whether there are units that may need converting."""
 
     left: str
     right: str
@@ -81,7 +88,7 @@ def equations(text: str) -> Iterator[Equation]:
 
 
 def _joined(found: list[_Token]) -> str:
-    return "".join(token.text for token in found)
+    return " ".join(token.text for token in found)
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -94,7 +101,9 @@ def _tokens(text: str) -> list[_Token]:
             return [_Token("bad", "", False)]
         kind = match.lastgroup or "word"
         if kind != "space":
-            found.append(_token(kind, match[0], glued, found[-1] if found else None, text[match.end() : match.end() + 1]))
+            found.append(
+                _token(kind, match[0], glued, found[-1] if found else None, text[match.end() : match.end() + 1])
+            )
         glued, at = kind != "space", match.end()
     return _without_units(found)
 
@@ -200,80 +209,62 @@ def _unit(found: list[_Token], at: int) -> tuple[int, str, list[_Token]]:
 def _before(text: str) -> list[_Token] | None:
     """The expression that a text ends with; None for none, or for one that cannot be read for certain."""
     found = _tokens(text)
-    at, depth, wanted = len(found) - 1, 0, True
-    while at >= 0:
-        token, last = found[at], found[at + 1] if at + 1 < len(found) else None
-        if token.kind in ("word", "stop") or (token.kind == "open" and not depth and not wanted):
+    start, depth = len(found), 0
+    while start and found[start - 1].kind in _ARITHMETIC:
+        depth += {"close": 1, "open": -1}.get(found[start - 1].kind, 0)
+        if depth < 0:
             break
-        if wanted:
-            if token.kind == "close":
-                depth += 1
-            elif token.kind == "number":
-                wanted = False
-            elif token.kind != "percent":
-                return None
-        elif token.kind == "open":
-            depth -= 1
-        elif token.kind == "sign":
-            wanted = at > 0 and not (token.text in "+-" and found[at - 1].kind in ("sign", "open", "word", "stop"))
-            if at > 0 and found[at - 1].kind in ("word",):
-                return None  # "the price - 3 = …": not of numbers alone
-        elif last is not None and last.kind == "open" and last.glued and token.kind in ("number", "close"):
-            wanted, depth = token.kind == "close", depth + (token.kind == "close")
-        else:
-            return None
-        at -= 1
-    if wanted or depth or _goes_on(found, at):
+        start -= 1
+    if (start and found[start - 1].kind == "bad") or _goes_on(found, start) or _apart(found[start:]):
         return None
-    word = found[at].text.lower() if at >= 0 and found[at].kind == "word" else ""
-    if word == "and" and at and found[at - 1].kind == "number" and _is_fraction(found, at + 1):
+    word = found[start - 1].text.lower() if start and found[start - 1].kind == "word" else ""
+    if word and found[start : start + 1] and found[start].kind == "sign":
+        return None  # "the price - 3 = …": not of numbers alone
+    if word == "and" and start > 1 and found[start - 2].kind == "number" and _is_fraction(found, start):
         return None  # 1 and 1/4
-    counted = word.removesuffix("s") in _COUNTERS
-    start = at + 1
-    if counted:
-        start += 2 if len(found) > start + 2 and found[start + 1].text == "-" else 0
-    return found[start:]
+    if word.removesuffix("s") in _COUNTERS and len(found) > start + 2 and found[start + 1].text == "-":
+        start += 2  # "Day 1 - 3*4 = 12"
+    return found[start:] or None
 
 
-def _goes_on(found: list[_Token], at: int) -> bool:
+def _goes_on(found: list[_Token], start: int) -> bool:
     """Whether a sign stands before the words that an expression stops at: "5 + his 1 + 1" is more than 1 + 1."""
-    while at >= 0 and found[at].kind == "word":
+    at = start - 1
+    while at >= 0 and found[at].kind in ("word", "open"):
         at -= 1
-    return at >= 0 and found[at].kind == "sign"
+    return 0 <= at < start - 1 and found[at].kind == "sign"
+
+
+def _apart(found: list[_Token]) -> bool:
+    """Whether a parenthesis follows a number at a distance: "in 2 (3 + 4)" is no product."""
+    operand = ("number", "close", "percent")
+    return any(b.kind == "open" and not b.glued and a.kind in operand for a, b in pairwise(found))
 
 
 def _after(text: str) -> list[_Token] | None:
     """The expression that a text begins with; None as in `_before`."""
     found = _tokens(text)
-    at, depth, wanted = 0, 0, True
-    while at < len(found):
-        token = found[at]
-        if wanted:
-            if token.kind == "open":
-                depth += 1
-            elif token.kind == "number":
-                wanted = False
-            elif token.kind == "word" and at and found[at - 1].text == "-" and len(token.text) != 1:
-                at, wanted = at - 1, False  # "= 12 - so that …"
-                break
-            elif not (token.kind == "sign" and token.text in "+-"):
-                return None
-        elif token.kind == "sign" and token.measure == _SAID:
-            break  # "= 1/3 of 150", "= 360 divided by 5"
-        elif token.kind == "sign":
-            wanted = True
-        elif token.kind == "close" and depth:
-            depth -= 1
-        elif token.kind == "open" and token.glued:
-            depth, wanted = depth + 1, True
-        elif token.kind in ("number", "bad"):
+    end = _end(found)
+    follows = found[end] if end < len(found) else _Token("stop", "", False)
+    if end and found[end - 1].kind == "sign":
+        if found[end - 1].text != "-" or follows.kind != "word" or len(follows.text) == 1:
             return None
-        elif token.text == "and" and _is_fraction(found, at + 1):
-            return None  # 1 and 1/3
-        elif token.kind != "percent":
-            break
-        at += 1
-    return None if wanted or depth else found[:at]
+        end -= 1  # "= 12 - so that …"
+    if follows.kind == "bad" or (follows.text == "and" and _is_fraction(found, end + 1)):
+        return None  # 1 and 1/3
+    return found[:end] or None
+
+
+def _end(found: list[_Token]) -> int:
+    """Where the expression at the beginning ends."""
+    depth = 0
+    for at, token in enumerate(found):
+        if token.kind not in _ARITHMETIC or token.measure == _SAID:
+            return at  # "= 1/3 of 150", "= 360 divided by 5"
+        depth += {"open": 1, "close": -1}.get(token.kind, 0)
+        if depth < 0 or _apart(found[max(at - 1, 0) : at + 1]):
+            return at
+    return len(found)
 
 
 _NARROW: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width forms to ASCII

@@ -2,8 +2,8 @@ r"""Arithmetic as exact fractions: a small parser of its own, nothing is ever ev
 
     "3*4+2"  ->  14      "2(1/3+1/6)"  ->  1      "-2^2"  ->  -4      "1/0"  ->  ZeroDivisionError
 
-Numbers, + - * / ^, parentheses, percent, and a product without a sign before a parenthesis. Length, depth, exponents and
-the size of every result are bounded: what goes beyond is Unreadable, whatever it is.
+Numbers, + - * / ^, parentheses, percent, and a product without a sign before a parenthesis. Length, depth, exponents
+and the size of every result are bounded: what goes beyond is Unreadable, whatever it is.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def value(text: str, percent: Fraction = Fraction(1, 100)) -> Value:
 
 
 def _places(found: tuple[str, ...]) -> int | None:
-    plain = [token for token in found if token != "%"]
+    plain = [one for one in found if one != "%"]
     plain = plain[1:] if plain[:1] in (["-"], ["+"]) else plain
     return len(plain[0].partition(".")[2]) if len(plain) == 1 else None
 

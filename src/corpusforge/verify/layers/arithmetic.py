@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from corpusforge.verify.layers._equations import equations, plain
@@ -29,14 +30,17 @@ if TYPE_CHECKING:
 _LONGEST: Final = 100_000  # characters of a completion that are looked at
 _ANNOTATION: Final = re.compile(r"<<([^<>\n]{0,400})>>")
 _NUMBER: Final = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,40})(?:\.\d{1,40})?|\.\d{1,40}", re.ASCII)
-_NUMBERS: Final = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty"
-).split()
-_WORDS: Final = {word: number for number, word in enumerate(_NUMBERS)} | {
-    **dict(thirty=30, forty=40, fifty=50, sixty=60, seventy=70, eighty=80, ninety=90, hundred=100, thousand=1000),
-    **dict(half=2, twice=2, double=2, pair=2, couple=2, both=2, third=3, triple=3, thrice=3, fourth=4, quarter=4),
-    **dict(fifth=5, sixth=6, seventh=7, eighth=8, ninth=9, tenth=10, dozen=12, once=1, single=1, million=1_000_000),
+_WORDS: Final = {
+    word: int(number)
+    for number, words in re.findall(
+        r"(\d+) ([a-z ]+)",
+        "0 zero 1 one once single 2 two half twice double pair couple both 3 three third triple thrice"
+        " 4 four fourth quarter 5 five fifth 6 six sixth 7 seven seventh 8 eight eighth 9 nine ninth 10 ten tenth"
+        " 11 eleven 12 twelve dozen 13 thirteen 14 fourteen 15 fifteen 16 sixteen 17 seventeen 18 eighteen 19 nineteen"
+        " 20 twenty 30 thirty 40 forty 50 fifty 60 sixty 70 seventy 80 eighty 90 ninety 100 hundred 1000 thousand"
+        " 1000000 million",
+    )
+    for word in words.split()
 }
 
 
@@ -56,7 +60,7 @@ def arithmetic(task: Task, completion: Any) -> Tally:
 
 
 def steps(text: str, prompt: str = "") -> list[Step]:
-    """Every step of a text, in order. `prompt` says which numbers a step may begin with; without numbers it says nothing."""
+    """Every step of a text, in order. `prompt` says with which numbers a step may work; without any, with all."""
     known = _numbers_of(prompt[:_LONGEST])
     grounded, seen = bool(known), set()
     found: list[Step] = []
@@ -74,7 +78,7 @@ def steps(text: str, prompt: str = "") -> list[Step]:
 
 
 def _judged(text: str) -> Iterator[tuple[str, str, str, tuple[Fraction, ...], Fraction, Any]]:
-    """Both sides, right, wrong or identity, the numbers worked with, the result, and what equal steps have in common."""
+    """Both sides, right, wrong or identity, the numbers worked with, the result, and what equal steps share."""
     cache: dict[Any, Any] = {}
     for left, right, about, converts, asserted in _pairs(text):
         case = (left, right, about, converts, asserted)
@@ -89,7 +93,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str, bool, bool, bool]]:
     for line in text.splitlines():
         for annotation in _ANNOTATION.finditer(line) if "<<" in line else ():
             sides = annotation[1].split("=")
-            yield from ((one, other, False, False, True) for one, other in zip(sides, sides[1:], strict=False))
+            yield from ((one, other, False, False, True) for one, other in pairwise(sides))
     if "=" in text or "≈" in text or "＝" in text or "\\approx" in text:
         for found in equations(plain(_ANNOTATION.sub("", text))):
             yield found.left, found.right, found.about, found.converts, False

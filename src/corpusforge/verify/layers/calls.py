@@ -2,9 +2,9 @@
 
     call f(a=1)  ->  answer 7  ->  call g(b="x")  ->  answer "Error: no such x"  ->  call g(b="x")     2 of 3
 
-A call is valid when it can be read, its tool is among the task's, its arguments obey the tool's JSON Schema, and, where
-the conversation goes on after it, a tool answers it. The same call again, after an answer that is an error, is not; after
-any other answer it counts no second time. Without tools in the task nothing can be said.
+A call is valid when it can be read, its tool is among the task's, its arguments obey the tool's JSON Schema, and,
+where the conversation goes on after it, a tool answers it. The same call again, after an answer that is an error, is
+not; after any other answer it counts no second time. Without tools in the task nothing can be said.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""code: whether the code that a code task would run is Python at all, before anything is run.
+r"""code: whether the code that a code task would run is Python at all, before anything is run.
 
-    "```python\\ndef f(a): return a\\n```"  ->  1 of 1     "```python\\ndef f(a) return a\\n```"  ->  0 of 1
+    "```python\ndef f(a): return a\n```"  ->  1 of 1     "```python\ndef f(a) return a\n```"  ->  0 of 1
 
-One step at most: the block that the verifier would take. A block that says nothing (`pass`, `…`, a text) is wrong too, or
-it would be the cheapest way to be paid. Tasks of other kinds have no such step.
+One step at most: the block that the verifier would take. A block that says nothing (`pass`, `…`, a text) is wrong too,
+or it would be the cheapest way to be paid. Tasks of other kinds have no such step.
 """
 
 from __future__ import annotations

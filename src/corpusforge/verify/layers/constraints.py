@@ -1,8 +1,8 @@
 """Constraints: form, length, repetition. Each is a function of a completion's text, from 0 to 1.
 
-    has_format("<think>2+2</think><answer>4</answer>", ["think", "answer"])          ->  1.0
-    within(120, at_most=100, slack=50)                                               ->  0.6
-    varied("no no no no no no", words=2, at_most=0.2)                                ->  0.25
+has_format("<think>2+2</think><answer>4</answer>", ["think", "answer"])          ->  1.0
+within(120, at_most=100, slack=50)                                               ->  0.6
+varied("no no no no no no", words=2, at_most=0.2)                                ->  0.25
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     from corpusforge.verify.layers.trl import reward_function
     reward = reward_function(process={"weight": 0.2}, format={"weight": 0.1})
 
-Every layer's value is logged for each completion (`layer_process`, beside `verdict_rule`, in TRL's table of completions),
-and as its mean over the completions where it had something to say (`layers/process`), with the share of the others
-(`layers/process/none`) and of faults. Numbers and names, no text.
+Every layer's value is logged for each completion (`layer_process`, beside `verdict_rule`, in TRL's table of
+completions), and as its mean over the completions where it had something to say (`layers/process`), with the share of
+the others (`layers/process/none`) and of faults. Numbers and names, no text.
 """
 
 from __future__ import annotations
