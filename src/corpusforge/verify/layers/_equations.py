@@ -32,7 +32,7 @@ _LEXER: Final = re.compile(
     r"|(?P<odd>\d{1,4}:\d|\d*\.?\d+(?:\.{3}|…))"
     r"|(?P<number>(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
     r"|(?P<word>[^\W\d_]+(?:['’-][^\W\d_]+)*)"
-    r"|(?P<sign>\*\*|[-+*/^])|(?P<open>\()|(?P<close>\))|(?P<percent>%)|(?P<money>[$€£¥₹¢])"
+    r"|(?P<sign>\*\*|//|[-+*/^])|(?P<open>\()|(?P<close>\))|(?P<percent>%)|(?P<money>[$€£¥₹¢])"
     r"|(?P<stop>[.,;:!?\"'|<>…—•#\[\]{}])|(?P<bad>.)",
     re.ASCII,
 )
@@ -42,6 +42,7 @@ _SIGN_WORDS: Final = {"divided by": "/", "multiplied by": "*"}
 _FUNCTIONS: Final = _words("sin cos tan log ln lg exp sqrt root lim max min mod gcd lcm floor ceil abs")
 _OTHERWISE: Final = _words("remainder rem r mod modulo hundred thousand million billion trillion dozen k")
 _COUNTERS: Final = _words("step day week month year part problem question case option item number equation")
+_LEADS: Final = _words("and because hence is or since so then therefore thus was")  # in no unit
 _MEASURES: Final = _words(
     "inch feet foot ft yard mile km kilometer meter metre cm centimeter mm second sec minute min hour hr day week month"
     " year decade ounce oz pound lb kg kilogram gram mg ton cup pint quart gallon liter litre ml milliliter cent dollar"
@@ -200,8 +201,9 @@ def _unit(found: list[_Token], at: int) -> tuple[int, str, list[_Token]]:
         power = [token.kind for token in found[end : end + 2]] == ["sign", "number"] and found[end].text == "^"
         end += 2 if power and found[end].glued else 0  # cm^2
     after = found[end] if end < len(found) else None
-    if not (after is None or after.kind in ("sign", "close") or after.text in _TIMES):
-        return end, measure, [_Token("word", found[at].text.lower(), False)]
+    leads = any(token.text.lower() in _LEADS for token in found[at:end])
+    if leads or not (after is None or after.kind in ("sign", "close") or after.text in _TIMES):
+        return end, measure, [_Token("word", found[end - 1].text.lower(), False)]
     part = any(token.text == "of" for token in found[at:end])
     return end, measure, [_Token("bad", "of", False)] if part else []
 
@@ -218,13 +220,18 @@ def _before(text: str) -> list[_Token] | None:
     if (start and found[start - 1].kind == "bad") or _goes_on(found, start) or _apart(found[start:]):
         return None
     word = found[start - 1].text.lower() if start and found[start - 1].kind == "word" else ""
-    if word and found[start : start + 1] and found[start].kind == "sign":
-        return None  # "the price - 3 = …": not of numbers alone
+    if word and found[start:] and found[start].kind == "sign" and not _is_negative(found[start:]):
+        return None  # "the price - 3 = …", "x+3 = …": not of numbers alone
     if word == "and" and start > 1 and found[start - 2].kind == "number" and _is_fraction(found, start):
         return None  # 1 and 1/4
     if word.removesuffix("s") in _COUNTERS and len(found) > start + 2 and found[start + 1].text == "-":
         start += 2  # "Day 1 - 3*4 = 12"
     return found[start:] or None
+
+
+def _is_negative(found: list[_Token]) -> bool:
+    """Whether a sign belongs to the number behind it: "is -3 + 5"."""
+    return len(found) > 1 and found[1].glued and not found[0].glued
 
 
 def _goes_on(found: list[_Token], start: int) -> bool:

@@ -2,7 +2,7 @@ r"""Arithmetic as exact fractions: a small parser of its own, nothing is ever ev
 
     "3*4+2"  ->  14      "2(1/3+1/6)"  ->  1      "-2^2"  ->  -4      "1/0"  ->  ZeroDivisionError
 
-Numbers, + - * / ^, parentheses, percent, and a product without a sign before a parenthesis. Length, depth, exponents
+Numbers, + - * / // ^, parentheses, percent, and a product without a sign before a parenthesis. Length, depth, exponents
 and the size of every result are bounded: what goes beyond is Unreadable, whatever it is.
 """
 
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?|\.\d+)|(?P<sign>\*\*|[-+*/^()%]))", re.ASCII
+    r"\s*(?:(?P<number>(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?|\.\d+)|(?P<sign>\*\*|//|[-+*/^()%]))", re.ASCII
 )
 _MOST_CHARACTERS: Final = 400  # of one expression
 _MOST_DIGITS: Final = 40  # of one number
@@ -109,9 +109,12 @@ class _Parser:
     def product(self, depth: int) -> Fraction:
         result = self.signed(depth)
         while True:
-            if self.taken("/"):
+            sign = self.next()
+            if sign in ("/", "//"):
+                self.at += 1
                 result = _bounded(result / self.signed(depth))
-            elif self.taken("*") or self.next() == "(":
+                result = Fraction(result.numerator // result.denominator) if sign == "//" else result
+            elif self.taken("*") or sign == "(":
                 result = _bounded(result * self.signed(depth))
             else:
                 return result
