@@ -48,6 +48,7 @@ _MEASURES: Final = _words(
     " year decade ounce oz pound lb kg kilogram gram mg ton cup pint quart gallon liter litre ml milliliter cent dollar"
     " penny pennies nickel dime quarter score pair"
 )
+_WORKED: Final = re.compile(r"[-+*/^()]|[^\W\d_]")  # a sign, or a word that may be one
 _BARE: Final = re.compile(r"[\s$€£\d.,%()-]*")
 _LONGEST_UNIT: Final = 4  # words
 _SAID: Final = "said"  # of a sign that is a word
@@ -81,8 +82,11 @@ def equations(text: str) -> Iterator[Equation]:
         ends = [*(sign.start() for sign in signs), len(line)]
         for number, sign in enumerate(signs):
             said = line[max(starts[number], ends[number] - _WINDOW) : ends[number]]
+            follows = line[sign.end() : min(ends[number + 1], sign.end() + _WINDOW)]
+            if not (_WORKED.search(said) or _WORKED.search(follows)):
+                continue  # "x = 5 = 5": nothing is worked out
             left = _before(said)
-            right = _after(line[sign.end() : min(ends[number + 1], sign.end() + _WINDOW)]) if left else None
+            right = _after(follows) if left else None
             if left and right and (len(left) > 1 or len(right) == 1 or _BARE.fullmatch(said)):
                 measures = {token.measure for token in (*left, *right)} - {"", _SAID}
                 yield Equation(_joined(left), _joined(right), sign[0] == "≈", len(measures) > 1)

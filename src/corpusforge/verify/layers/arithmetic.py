@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from corpusforge.verify.layers._equations import equations, plain
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from corpusforge.verify._verdict import Task
 
 _LONGEST: Final = 100_000  # characters of a completion that are looked at
+_MOST: Final = 4_000  # equations of a completion that are looked at
 _ANNOTATION: Final = re.compile(r"<<([^<>\n]{0,400})>>")
 _NUMBER: Final = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,40})(?:\.\d{1,40})?|\.\d{1,40}", re.ASCII)
 _WORDS: Final = {
@@ -80,7 +81,7 @@ def steps(text: str, prompt: str = "") -> list[Step]:
 def _judged(text: str) -> Iterator[tuple[str, str, str, tuple[Fraction, ...], Fraction, Any]]:
     """Both sides, right, wrong or identity, the numbers worked with, the result, and what equal steps share."""
     cache: dict[Any, Any] = {}
-    for left, right, about, converts, asserted in _pairs(text):
+    for left, right, about, converts, asserted in islice(_pairs(text), _MOST):
         case = (left, right, about, converts, asserted)
         if case not in cache:
             cache[case] = judge(left, right, about=about, converts=converts, asserted=asserted)
@@ -142,7 +143,8 @@ def _equal(left: str, right: str, one: Value, other: Value, about: bool) -> bool
             return True  # 2/3 = 66.7%
         if agrees(one.number, whole.number, other.places, about=about) and other.percents:
             return True  # 3/4*100 = 75%
-        if agrees(value(left, Fraction(1)).number, whole.number, other.places, about=about):
+        as_units = other.percents or not set(left) & set("*/")
+        if as_units and agrees(value(left, Fraction(1)).number, whole.number, other.places, about=about):
             return True  # 40% + 10 = 50%
     close = abs(one.number - other.number) * 100 <= abs(one.number)
     rounded = other.places is None and ("." in left or "." in right or about)
