@@ -21,6 +21,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
+import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -44,6 +45,7 @@ __all__ = ["REGISTERED", "Reward", "RewardsConfig", "combine", "register", "scor
 Function = TypeVar("Function", bound="Callable[..., float | None]")
 REGISTERED: Final[dict[str, Callable[..., float | None]]] = {}
 """Layers of one's own, by name."""
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _BUILT_IN: Final = ("outcome", "process", "format", "length", "repetition")
 _STEPS: Final = {"arithmetic": arithmetic, "calls": calls, "code": code}
 
@@ -66,15 +68,30 @@ class Reward:
 
 
 def register(name: str) -> Callable[[Function], Function]:
-    """Make a function a layer: `layer(task, completion, **params) -> float | None`, under `rewards.own` in params."""
-    if not isinstance(name, str) or not name or name in _BUILT_IN:
-        raise TypeError('a layer needs a name of its own: @register("polite")')
+    """A decorator that adds a layer: `layer(task, completion, **params) -> float | None`, named under `rewards.own`.
 
-    def keep(function: Function) -> Function:
-        REGISTERED[name] = function
-        return function
+    The layer is known to this process; for `dvc repro` write `module:function` in params. Raises ConfigError for a name
+    that is built in, taken by another function, or no name.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        hint = "a layer is named in small letters, digits and underscores, and begins with a letter"
+        raise ConfigError("the name of a layer is not one", hint=hint)
+    if name in _BUILT_IN:
+        raise ConfigError(f"the layer `{name}` is built in", hint="register yours under another name")
 
-    return keep
+    def add(layer: Function) -> Function:
+        known = REGISTERED.get(name)
+        if known is not None and _origin(known) != _origin(layer):
+            raise ConfigError(f"the layer `{name}` is registered already", hint="give one of the two another name")
+        REGISTERED[name] = layer
+        return layer
+
+    return add
+
+
+def _origin(function: Any) -> tuple[Any, Any]:
+    """Where a function is written: a cell that is run again registers the same one anew."""
+    return getattr(function, "__module__", None), getattr(function, "__qualname__", id(function))
 
 
 def score(

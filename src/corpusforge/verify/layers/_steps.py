@@ -26,4 +26,6 @@ def said(completion: Any) -> str:
     """Everything that the assistant says in a completion, its reasoning included."""
     if isinstance(completion, str):
         return completion
+    if not any("role" in message for message in completion):  # content parts
+        return "".join(str(part.get("text", "")) for part in completion)
     return "\n".join(text_of([message]) for message in completion if message.get("role") == "assistant")
