@@ -92,7 +92,8 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
-MESSAGES = st.lists(st.fixed_dictionaries({"role": st.sampled_from(["assistant", "tool"]), "content": st.text() | st.none()}, optional={"tool_calls": VALUES}))  # fmt: skip
+SAID = {"role": st.sampled_from(["assistant", "tool"]), "content": st.text() | st.none()}
+MESSAGES = st.lists(st.fixed_dictionaries(SAID, optional={"tool_calls": VALUES}))
 
 
 @given(st.text() | MESSAGES)

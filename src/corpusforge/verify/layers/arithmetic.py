@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _LONGEST: Final = 100_000  # characters of a completion that are looked at
 _MOST: Final = 4_000  # equations of a completion that are looked at
 _ANNOTATION: Final = re.compile(r"<<([^<>\n]{0,400})>>")
+_HUNDRED: Final = re.compile(r"\*\s*100\s*%\s*$")
 _NUMBER: Final = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,40})(?:\.\d{1,40})?|\.\d{1,40}", re.ASCII)
 _WORDS: Final = {
     word: int(number)
@@ -143,7 +144,7 @@ def _equal(left: str, right: str, one: Value, other: Value, about: bool) -> bool
             return True  # 2/3 = 66.7%
         if agrees(one.number, whole.number, other.places, about=about) and other.percents:
             return True  # 3/4*100 = 75%
-        as_units = other.percents or not set(left) & set("*/")
+        as_units = other.percents or not set(left) & set("*/") or _HUNDRED.search(left)  # 9/21*100% = 42.86
         if as_units and agrees(value(left, Fraction(1)).number, whole.number, other.places, about=about):
             return True  # 40% + 10 = 50%
     close = abs(one.number - other.number) * 100 <= abs(one.number)
