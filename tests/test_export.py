@@ -178,6 +178,11 @@ def test_rewards_are_our_verifiers(build):
     assert config(project, "axolotl", "grpo")["trl"]["reward_funcs"] == ["corpusforge.verify.reward.reward"]
 
 
+def test_layers_of_the_reward_are_told_as_not_carried_over(build):
+    project = build(train_sft={}, rollout={}, train_grpo={"rewards": {"process": {}}})
+    assert [one.lost for one in cf.export("trl", project=project).stages] == [[], [], ["train_grpo.rewards"]]
+
+
 def test_tasks_whose_tools_the_model_would_not_see_are_left_out_with_a_reason(build):
     project = build()
     made = cf.export("trl", project=project, stage="grpo")
