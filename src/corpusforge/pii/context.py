@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class View:
         self.original = original
         self.lead, self._fixed = lead.lower().replace("_", " "), fixed
         self._kept: Sequence[int] | None = None
-        self._regions: list[tuple[int, int, Place]] | None = None
+        self._regions: tuple[list[tuple[int, int]], list[tuple[int, int]]] | None = None
         text = original
         if not text.isascii() and not keep_all:
             if _INVISIBLE.search(text):
@@ -88,37 +90,43 @@ class View:
         return self._kept[start], self._kept[end - 1] + 1
 
     @property
-    def regions(self) -> list[tuple[int, int, Place]]:
-        """Stretches of code and maths in the view."""
+    def regions(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Stretches of code and of maths in the view, each in order and disjoint."""
         if self._regions is None:
-            text, found = self.text, list[tuple[int, int, Place]]()
-            if "`" in text or "~~~" in text:
-                found += [(m.start(), m.end(), "code") for m in _CODE.finditer(text)]
-            if any(mark in text for mark in _MATHS_MARKS):
-                found += [(m.start(), m.end(), "maths") for m in _MATHS.finditer(text)]
-            self._regions = found
+            text = self.text
+            code = _CODE.finditer(text) if "`" in text or "~~~" in text else ()
+            maths = _MATHS.finditer(text) if any(mark in text for mark in _MATHS_MARKS) else ()
+            self._regions = [match.span() for match in code], [match.span() for match in maths]
         return self._regions
 
     def place(self, start: int, end: int) -> Place:
         """Where the view's span stands: inside a code region, on a line of code, inside maths, or in prose."""
         if self._fixed:
             return self._fixed
-        for low, high, place in self.regions:
-            if low <= start and end <= high:
-                return place
+        code, maths = self.regions
+        if _inside(code, start, end):
+            return "code"
+        if _inside(maths, start, end):
+            return "maths"
         return "code" if CODE_LINE.search(self.line(start, end)) else "prose"
 
     def line(self, start: int, end: int) -> str:
         """The line (at most 300 characters on either side) around a span of the view."""
-        low = max(self.text.rfind("\n", 0, start) + 1, start - 300)
-        stop = self.text.find("\n", end)
-        return self.text[low : min(stop if stop >= 0 else len(self.text), end + 300)]
+        low, high = max(start - 300, 0), end + 300
+        stop = self.text.find("\n", end, high)
+        return self.text[max(self.text.rfind("\n", low, start) + 1, low) : stop if stop >= 0 else high]
 
     def before(self, start: int, size: int = 48) -> str:
         """Lower-case text before a span of the view, not further than its line."""
-        low = max(self.text.rfind("\n", 0, start) + 1, start - size, 0)
+        low = max(start - size, 0)
+        low = max(self.text.rfind("\n", low, start) + 1, low)
         return (self.lead if low == 0 else "") + self.text[low:start].lower()
 
     def after(self, end: int, size: int = 24) -> str:
         """Lower-case text behind a span of the view."""
         return self.text[end : end + size].lower()
+
+
+def _inside(regions: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    at = bisect_right(regions, start, key=itemgetter(0))
+    return at > 0 and end <= regions[at - 1][1]

@@ -121,8 +121,12 @@ def _prose(text: str) -> str:
     """The text with code and maths turned into blanks, so that positions stay."""
     if not _MARKED.search(text):
         return text
-    for low, high, _ in View(text, keep_all=True).regions:
-        text = text[:low] + _VISIBLE.sub(" ", text[low:high]) + text[high:]
+    for regions in View(text, keep_all=True).regions:
+        pieces, last = [], 0
+        for low, high in regions:
+            pieces += [text[last:low], _VISIBLE.sub(" ", text[low:high])]
+            last = high
+        text = "".join([*pieces, text[last:]])
     return text
 
 

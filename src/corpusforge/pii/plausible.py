@@ -182,8 +182,10 @@ def _in_table(view: View, start: int, end: int) -> bool:
     """A line of nothing but numbers, next to another line that begins or ends with one."""
     if re.search(r"[^\d .,]", view.line(start, end).strip()):
         return False
-    above, below = view.text[:start].rpartition("\n")[0][-1:], view.text[end:].partition("\n")[2][:1]
-    return above.isdigit() or below.isdigit()
+    text = view.text
+    first, last = text.rfind("\n", 0, start), text.find("\n", end)
+    above, below = first > 0 and text[first - 1].isdigit(), last >= 0 and text[last + 1 : last + 2].isdigit()
+    return above or below
 
 
 def _last(pattern: re.Pattern[str], text: str) -> int:

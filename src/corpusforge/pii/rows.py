@@ -11,16 +11,18 @@ on one side only would judge every answer wrong.
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Final
 
 from corpusforge.pii import recognisers, regions
 from corpusforge.pii.context import View
 from corpusforge.pii.leaves import Leaf, Steps, leaves
 from corpusforge.pii.recognisers import ALL, BITS, SECRET, RecogniserFailed, Span, without_overlaps
+from corpusforge.pii.same import SameValues
 from corpusforge.pii.standins import Standins, tag, variants
 
 STAND_IN: Final = "stand_in"
@@ -146,7 +148,8 @@ def _settle(parts: list[Leaf], found: list[Found], policy: Policy, standins: Sta
         again = _left_over(parts, edits, policy, namer) if edits else []
         if not again:
             return _outcome(parts, found, wanted, edits)
-        wanted = _merged(wanted, [_original(one, edits[one.leaf]) for one in again])
+        back = {leaf: _Back(spans) for leaf, spans in edits.items()}
+        wanted = _merged(wanted, [back[one.leaf].original(one) for one in again])
         edits = _edits(parts, wanted, standins)
     return Outcome(drop="scrub_not_settled", detail={"rounds": ROUNDS})
 
@@ -182,25 +185,26 @@ def _outcome(parts: Sequence[Leaf], found: Sequence[Found], wanted: Sequence[Fou
 
 def _elsewhere(parts: Sequence[Leaf], wanted: Sequence[Found]) -> list[Found]:
     """The same values at other places in the row, as findings of their own."""
-    values: dict[str, tuple[str, Found]] = {}
+    values: dict[str, tuple[bool, Found]] = {}
     for one in wanted:
         value = _text(parts, one)
         if len(value) >= _SHORTEST:
-            for form, shape in variants(one.span.entity, value).items():
-                values.setdefault(form, (shape, one))
+            for form, spaced in variants(one.span.entity, value).items():
+                values.setdefault(form, (spaced, one))
     if not values:
         return []
     taken: dict[int, list[tuple[int, int]]] = {}
     for one in wanted:
         taken.setdefault(one.leaf, []).append((one.span.start, one.span.end))
-    pattern = re.compile("|".join(values[value][0] for value in sorted(values, key=lambda v: (-len(v), v))))
+    same = SameValues({form: spaced for form, (spaced, _) in values.items()})
     found = []
     for number, leaf in enumerate(parts):
-        for match in pattern.finditer(leaf.text):
-            start, end = match.span()
-            if _glued(leaf.text, start, end) or any(start < high and low < end for low, high in taken.get(number, ())):
+        spans = sorted(taken.get(number, ()))
+        for start, end, form in same.find(leaf.text):
+            at = bisect_left(spans, (end, 0))
+            if (at and spans[at - 1][1] > start) or _glued(leaf.text, start, end):
                 continue
-            _, first = values.get(match.group()) or values[re.sub("[^0-9]", "", match.group())]
+            first = values[form][1]
             found.append(Found(number, replace(first.span, start=start, end=end, recogniser="SameValue"), first.action))
     return found
 
@@ -238,36 +242,48 @@ def _edited(leaf: Leaf, edits: Sequence[tuple[int, int, str]]) -> Leaf:
     return replace(leaf, text=splice(leaf.text, edits)) if edits else leaf
 
 
-def _original(one: Found, edits: Sequence[tuple[int, int, str]]) -> Found:
-    """A finding in an edited text, as the span of the original text that it stands for; it becomes a tag."""
-    start = _position(one.span.start, edits, low=True)
-    end = _position(one.span.end, edits, low=False)
-    return Found(one.leaf, replace(one.span, start=start, end=end), TAGGED)
+class _Back:
+    """The way back from an edited text: what a span of it stands for in the original."""
 
+    def __init__(self, edits: Sequence[tuple[int, int, str]]) -> None:
+        self._edits = edits
+        self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in edits)]
+        self._lasts = [end + shift for (_, end, _), shift in zip(edits, self._shifts[1:], strict=True)]
 
-def _position(position: int, edits: Sequence[tuple[int, int, str]], *, low: bool) -> int:
-    shift = 0
-    for start, end, new in edits:
-        first, last = start + shift, start + shift + len(new)
-        if position < first or (position == first and not low):
-            break
-        if position < last or (position == last and not low):
-            return start if low else end
-        shift += len(new) - (end - start)
-    return position - shift
+    def original(self, one: Found) -> Found:
+        """A finding in the edited text, as the span of the original text that it stands for; it becomes a tag."""
+        start, end = self._position(one.span.start, low=True), self._position(one.span.end, low=False)
+        return Found(one.leaf, replace(one.span, start=start, end=end), TAGGED)
+
+    def _position(self, position: int, *, low: bool) -> int:
+        at = bisect_right(self._lasts, position) if low else bisect_left(self._lasts, position)
+        if at < len(self._edits):
+            start, end, _ = self._edits[at]
+            first = start + self._shifts[at]
+            if position > first or (low and position == first):
+                return start if low else end
+        return position - self._shifts[at]
 
 
 def _merged(wanted: Sequence[Found], added: Sequence[Found]) -> list[Found]:
     """`wanted` with `added`; what overlaps becomes one finding, tagged with the added entity."""
-    result = list(wanted)
-    for new in added:
-        low, high = new.span.start, new.span.end
-        overlapping = [o for o in result if o.leaf == new.leaf and o.span.start < high and low < o.span.end]
-        for old in overlapping:
-            low, high = min(low, old.span.start), max(high, old.span.end)
-            result.remove(old)
-        result.append(Found(new.leaf, replace(new.span, start=low, end=high), TAGGED))
+    every = sorted([*((one, False) for one in wanted), *((one, True) for one in added)], key=lambda pair: _at(pair[0]))
+    result: list[Found] = []
+    isnew = False
+    for one, new in every:
+        last = result[-1] if result else None
+        if last is None or last.leaf != one.leaf or one.span.start >= last.span.end:
+            result.append(replace(one, action=TAGGED) if new else one)
+            isnew = new
+            continue
+        named = one if new or not isnew else last
+        span = replace(named.span, start=last.span.start, end=max(last.span.end, one.span.end))
+        result[-1], isnew = Found(one.leaf, span, TAGGED), True
     return result
+
+
+def _at(one: Found) -> tuple[int, int, int]:
+    return one.leaf, one.span.start, one.span.end
 
 
 def texts_after(

@@ -26,6 +26,7 @@ from corpusforge.pii import ids, invented
 from corpusforge.pii.context import INVISIBLE
 from corpusforge.pii.keys import digest
 from corpusforge.pii.marks import EXAMPLE_DOMAINS, checksum_letters, is_address_word, is_standin_phone
+from corpusforge.pii.occupied import Occupied
 from corpusforge.pii.presidio import analyse
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Standins:
     """The stand-ins of one row. `scope` is the conversation's id, or empty for the whole corpus."""
 
     def __init__(self, key: bytes, scope: str, occupied: str, *, documentation_is_real: bool = False) -> None:
-        self._key, self._scope, self._occupied = key, scope, occupied.lower()
+        self._key, self._scope, self._occupied = key, scope, Occupied(occupied)
         self._real = documentation_is_real
         self._attempt: dict[tuple[str, str], int] = {}
         self._taken: dict[str, tuple[str, str]] = {}
@@ -113,7 +114,7 @@ class Standins:
 
     def _free(self, made: str, identity: tuple[str, str]) -> bool:
         holder = self._taken.get(normal_form(identity[0], made))
-        return holder == identity or (holder is None and made.lower() not in self._occupied)
+        return holder == identity or (holder is None and made not in self._occupied)
 
 
 def tag(entity: str) -> str:
@@ -121,19 +122,19 @@ def tag(entity: str) -> str:
     return f"<{entity}>"
 
 
-def variants(entity: str, value: str) -> dict[str, str]:
-    """What stands for the same value elsewhere, as patterns: itself, a street of an address, a number's digits.
+def variants(entity: str, value: str) -> dict[str, bool]:
+    """What stands for the same value elsewhere: itself, a street of an address, a number's digits.
 
-    The keys are what a match is, or its digits.
+    True for digits, which may stand in other groups.
     """
-    found = {value: re.escape(value)}
+    found = {value: False}
     if entity == "ADDRESS":
         parts = _PARTS_OF_ADDRESS.split(value)[::2]
-        found |= {part: re.escape(part) for part in parts if re.match(r"\d+\w? +\S", part)}
+        found |= {part: False for part in parts if re.match(r"\d+\w? +\S", part)}
     if entity == "PHONE_NUMBER":
         digits = re.sub(r"[^0-9]", "", _split_extension(_INVISIBLE.sub("", value))[0])
         if len(digits) >= _SURE_DIGITS:
-            found[digits] = r"\+?\(?" + r"[ .()/\-]{0,2}".join(digits)
+            found[digits] = True
     return found
 
 
