@@ -75,7 +75,7 @@ GRAPH: Final = (
         "scrub",
         ("filter",),
         "personal data and secrets become stand-ins; code and maths stay as they are",
-        method=4,
+        method=5,
         libraries=("phonenumbers", "polars", "presidio-analyzer"),
     ),
     Node("grade", ("scrub",), "difficulty and length as stored columns", libraries=("polars",)),

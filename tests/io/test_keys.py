@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +57,28 @@ def test_the_public_key_is_asked_for_by_name(tmp_path):
 def test_what_is_no_path_is_a_config_error(name, tmp_path):
     with pytest.raises(ConfigError, match="is not a path"):
         load_key(name, tmp_path)
+
+
+def test_a_key_in_the_environment_may_be_any_bytes(monkeypatch):
+    """Bytes that are no UTF-8 once ended with an error that showed them."""
+    monkeypatch.setenv("CORPUSFORGE_TEST_KEY", os.fsdecode(b"\xff\xfe" * 10))
+    assert load_key("env:CORPUSFORGE_TEST_KEY", Path()) == b"\xff\xfe" * 10
+
+
+def test_a_key_in_a_file_may_be_any_bytes_and_end_with_a_line_end(tmp_path):
+    (tmp_path / "key").write_bytes(b"\xff\xfe" * 10 + b"\r\n")
+    assert load_key(f"file:{tmp_path / 'key'}", tmp_path / "project") == b"\xff\xfe" * 10
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n \n", b"short"])
+def test_an_absent_an_empty_and_a_short_key_are_told_by_their_file(tmp_path, content):
+    if content is not None:
+        (tmp_path / "key").write_bytes(content)
+    with pytest.raises(MissingKey, match=str(tmp_path / "key")) as error:
+        load_key(f"file:{tmp_path / 'key'}", tmp_path / "project")
+    assert "short" not in str(error.value)
+
+
+def test_a_folder_in_place_of_a_key_is_told(tmp_path):
+    with pytest.raises(MissingKey, match="cannot be read: Is a directory"):
+        load_key(f"file:{tmp_path}", tmp_path / "project")

@@ -40,3 +40,25 @@ def test_json_inside_a_string_inside_json_is_cut_too():
     assert leaf.lead == "to: "
     replace(one, {leaf.address: {leaf.steps: 'quo"te'}})
     assert json.loads(json.loads(one["messages"][1]["tool_calls"])[0]["arguments"]) == {"to": 'quo"te'}
+
+
+def test_keys_are_told_from_values():
+    one = row(1, "hi", extra='{"a": "b", "c": ["d", {"e": "f"}]}')
+    found = [(leaf.text, leaf.lead, leaf.key) for leaf in leaves(one) if leaf.column == "extra"]
+    assert found == [
+        ("a", "", True),
+        ("b", "a: ", False),
+        ("c", "", True),
+        ("d", "c: ", False),
+        ("e", "", True),
+        ("f", "e: ", False),
+    ]
+
+
+def test_who_rated_and_what_a_tool_answers_to_are_texts_too():
+    one = row(1, "hi", rating={"value": 1.0, "scale": None, "by": "zoe"})
+    one["messages"].append(message("tool", "done", tool_call_id="call_1"))
+    found = {leaf.path: leaf for leaf in leaves(one)}
+    assert {"rating.by", "messages[1].tool_call_id"} < set(found)
+    replace(one, {found["rating.by"].address: {(): "ann"}})
+    assert one["rating"]["by"] == "ann"

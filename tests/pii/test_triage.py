@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import message, row, table
 
 from corpusforge.pii.context import View
+from corpusforge.pii.leaves import leaves
 from corpusforge.pii.recognisers import ALL, find
 from corpusforge.pii.triage import triage
 
@@ -42,6 +45,28 @@ def test_every_text_column_is_looked_at():
         row(5, "a", rejected=[message("assistant", None, reasoning=hidden)]),
         {**row(6, "a"), "messages": [message("user", None, name=hidden)]},
         {**row(7, "a"), "messages": [message("user", None, tool_calls='[{"x":"zoe@corp.com"}]')]},
-        row(8, "clean"),
+        row(8, "a", rating={"value": 1.0, "scale": None, "by": hidden}),
+        {**row(9, "a"), "messages": [message("tool", "a", tool_call_id=hidden)]},
+        row(10, "clean"),
     ]
-    assert [mask > 0 for mask in triage(table(rows)).tolist()] == [True] * 7 + [False]
+    assert [mask > 0 for mask in triage(table(rows)).tolist()] == [True] * 9 + [False]
+
+
+ESCAPED = st.sampled_from(
+    ["call 212\u00a0456\u00a07890", 'password = "Tr0ub4dor&3x"', "live at\n7 Elm 9", "a\\/b", "\\ud83d", "C:\\Users"]
+)
+
+
+@given(st.lists(st.lists(FRAGMENTS | ESCAPED, max_size=4).map("".join), max_size=3), st.integers(1, 3))
+def test_masks_cover_what_json_hides_by_escapes(strings, depth):
+    """However deep strings are packed in others: `\\u0040` is an at sign, a backslash before a quote no part of it."""
+    text = strings
+    for _ in range(depth):
+        text = json.dumps([text])
+    text = text.replace("zoe@", "zoe\\u0040")
+    one = table([row(1, text)])
+    parts = leaves(one.to_pylist()[0])
+    masks = triage(one).tolist()
+    assert [find(View(leaf.text, leaf.lead), masks[0]) for leaf in parts] == [
+        find(View(leaf.text, leaf.lead), ALL) for leaf in parts
+    ]

@@ -28,7 +28,7 @@ def load_key(config: str, root: Path) -> bytes:
         value = os.environ.get(name, "")
         if not value.strip():
             raise MissingKey(f"the scrubbing key is not set: environment variable {name} is empty or absent", hint=_HOW)
-        return check_key(value.strip().encode(), f"environment variable {name}")
+        return check_key(os.fsencode(value.strip()), f"environment variable {name}")
     if kind == "file" and name:
         try:
             return _from_file(Path(name).expanduser(), root)

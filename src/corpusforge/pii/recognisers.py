@@ -21,7 +21,7 @@ from corpusforge.pii.presidio import MODULES, analyse
 from corpusforge.pii.windows import windows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from corpusforge.pii.context import View
 
@@ -141,9 +141,8 @@ def find(
     Raises RecogniserFailed, naming the recogniser.
     """
     spans: list[_Placed] = []
-    if groups & BITS["secret"] and _SECRET_TRIGGER.search(view.text):
-        for start, end, name in secrets.find(view.text):
-            spans.append(_Placed(Span(*view.back(start, end), name, 1.0, "SecretRules"), start, end))
+    if groups & BITS["secret"]:
+        spans.extend(_secrets(view))
     if not only_secrets:
         if groups & BITS["ids"] and _IDS_TRIGGER.search(f"{view.text} {view.lead}"):
             spans.extend(_ids(view))
@@ -166,6 +165,17 @@ class _Placed:
     high: int
 
 
+def _secrets(view: View) -> list[_Placed]:
+    """Secrets in the text, and the text itself where the key before it names it: `{"password": "…"}`."""
+    try:
+        found = secrets.find(view.text) if _SECRET_TRIGGER.search(view.text) else []
+        found += secrets.named(view.label, view.text)
+    except Exception:  # noqa: BLE001  # as below
+        raise RecogniserFailed("SecretRules") from None
+    places = dict.fromkeys(found)
+    return [_Placed(Span(*view.back(start, end), name, 1.0, "SecretRules"), start, end) for start, end, name in places]
+
+
 def _ids(view: View) -> list[_Placed]:
     try:
         found = list(ids.find(view))
@@ -176,13 +186,16 @@ def _ids(view: View) -> list[_Placed]:
     ]
 
 
-def _of_entity(view: View, entity: Entity, documentation_is_real: bool, before: Sequence[_Placed]) -> Iterable[_Placed]:
+def _of_entity(view: View, entity: Entity, documentation_is_real: bool, before: Sequence[_Placed]) -> list[_Placed]:
     try:
-        found = _search(view, entity, before)
-    except Exception:  # noqa: BLE001  # whatever a recogniser raises, the row cannot be called clean
+        return list(_believed(view, entity, documentation_is_real, before))
+    except Exception:  # noqa: BLE001  # whatever a recogniser or a rule raises, the row cannot be called clean
         raise RecogniserFailed(entity.recogniser) from None
+
+
+def _believed(view: View, entity: Entity, documentation_is_real: bool, before: Sequence[_Placed]) -> Iterator[_Placed]:
     seen = set()
-    for start, end, score in found:
+    for start, end, score in _search(view, entity, before):
         start, end = _trimmed(view, start, end, entity.name)
         if (start, end) in seen or end <= start:
             continue

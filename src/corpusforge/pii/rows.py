@@ -220,7 +220,10 @@ def _edits(parts: Sequence[Leaf], wanted: Sequence[Found], standins: Standins) -
     standins.know(_text(parts, one) for one in wanted if one.span.entity == "PERSON")
     edits: Edits = {}
     for one in sorted(wanted, key=lambda f: (f.leaf, f.span)):
-        new = tag(one.span.entity) if one.action != STAND_IN else standins.of(one.span.entity, _text(parts, one))
+        entity, value = one.span.entity, _text(parts, one)
+        new = tag(entity) if one.action != STAND_IN else standins.of(entity, value)
+        if parts[one.leaf].key and new == tag(entity):
+            new = standins.numbered(entity, value)
         edits.setdefault(one.leaf, []).append((one.span.start, one.span.end, new))
     return edits
 

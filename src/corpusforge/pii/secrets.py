@@ -13,7 +13,10 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _B: Final = r"(?<![A-Za-z0-9_\-])"
 _E: Final = r"(?![A-Za-z0-9_\-])"
@@ -74,7 +77,11 @@ RULES: Final = (
     _rule("SECRET_CLOUDFLARE_TOKEN", _B + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,200}" + _E),
     _rule("SECRET_ARTIFACTORY_KEY", _B + r"AKCp[A-Za-z0-9]{69}" + _E),
     _rule("SECRET_JWT", _B + r"eyJ[A-Za-z0-9_\-]{8,4000}\.eyJ[A-Za-z0-9_\-]{8,8000}\.[A-Za-z0-9_\-]{8,2000}" + _E),
-    _rule("SECRET_URL_PASSWORD", r"\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s/:@\"'<>]{0,80}:([^\s/@\"'<>]{3,120})@", 1),
+    _rule(
+        "SECRET_URL_PASSWORD",
+        r"\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s/:@\"'<>]{0,80}:([^\s/\"'<>]{3,120}?)@(?![^\s/\"'<>,;@]{1,80}@)",
+        1,
+    ),
     _rule(
         "SECRET_ASSIGNMENT",
         r"(?i)(?:api[_\-]?key|apikey|secret(?:[_\-]?(?:access[_\-]?)?key)?|access[_\-]?token|auth[_\-]?token|bearer"
@@ -99,21 +106,25 @@ TRIGGER: Final = (
     r"|hf_[A-Za-z]{30}|npm_[A-Za-z0-9]{36}|eyJ[A-Za-z0-9_\-]{8}|(?:Account|SharedAccess)Key=|SG\.[A-Za-z0-9_\-]{22}\."
     r"|(?:AC|SK|key-)[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]|sq0(?:csp|atp)-|[MNO][A-Za-z0-9_\-]{23,25}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9]"
     r"|[0-9]{8}:AA[A-Za-z0-9_\-]{33}|do[opr]_v1_|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_|pypi-AgE|dckr_(?:pat|oat)_"
-    r"|v1\.0-[0-9a-f]{24}-|AKCp[A-Za-z0-9]{69}|://[^\s/:@]{0,80}:[^\s/@]{3,120}@"
+    r"|v1\.0-[0-9a-f]{24}-|AKCp[A-Za-z0-9]{69}|://[^\s/:@]{0,80}:[^\s/]{3,120}@"
     r"|(?i:passwd|password|passphrase|pwd|secret)[a-z0-9_\-]{0,16}[\"']?[ \t]{0,4}[:=]>?=?[ \t]{0,4}"
     r"[\"'][!#&(-;=?-z|~]{8}"
     r"|(?i:key|secret|token|passwd|password|bearer)[\"']?[ \t]{0,8}[:= \t]>?=?[ \t]{0,8}[\"']?[A-Za-z0-9+/_\-.~]{16}"
 )
+
+_ASSIGNMENTS: Final = tuple(rule for rule in RULES if rule.entity == "SECRET_ASSIGNMENT")
+_NAMING: Final = re.compile(r"(?i)key|secret|token|passw|passphrase|pwd|bearer")
+_LONGEST_NAMED: Final = 256
 
 _PLACEHOLDER: Final = re.compile(
     r"(?i)your|example|placeholder|changeme|xxxx|\.\.\.|<|insert|dummy|redacted|sample|my[_\-]"
 )
 
 
-def find(text: str) -> list[tuple[int, int, str]]:
+def find(text: str, rules: Sequence[SecretRule] = RULES) -> list[tuple[int, int, str]]:
     """Start, end and entity of every secret in `text`."""
     found = []
-    for rule in RULES:
+    for rule in rules:
         for match in rule.pattern.finditer(text):
             value = match.group(rule.group)
             if rule.random and (not looks_random(value) or _is_hash(match.group(), value)):
@@ -124,6 +135,15 @@ def find(text: str) -> list[tuple[int, int, str]]:
                 continue
             found.append((match.start(rule.group), match.end(rule.group), rule.entity))
     return found
+
+
+def named(lead: str, text: str) -> list[tuple[int, int, str]]:
+    """What the key of a JSON value (`password: `) says about the value, as an assignment in quotes would."""
+    if not lead or len(text) > _LONGEST_NAMED or not _NAMING.search(lead):
+        return []
+    at = len(lead) + 1
+    found = find(f'{lead}"{text}"', _ASSIGNMENTS)
+    return [(start - at, end - at, name) for start, end, name in found if start >= at]
 
 
 def _is_hash(whole: str, value: str) -> bool:

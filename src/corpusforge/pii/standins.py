@@ -20,6 +20,7 @@ and the next one is taken; where none is left, the value becomes a tag such as <
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from corpusforge.pii import ids, invented
@@ -28,6 +29,7 @@ from corpusforge.pii.keys import digest
 from corpusforge.pii.marks import EXAMPLE_DOMAINS, checksum_letters, is_address_word, is_standin_phone
 from corpusforge.pii.occupied import Occupied
 from corpusforge.pii.presidio import analyse
+from corpusforge.pii.recognisers import RecogniserFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -73,6 +75,7 @@ class Standins:
         self._attempt: dict[tuple[str, str], int] = {}
         self._taken: dict[str, tuple[str, str]] = {}
         self._families: set[str] = set()
+        self._numbers: dict[tuple[str, str], str] = {}
 
     def know(self, people: Iterable[str]) -> None:
         """Names of all people in the row: a word that ends one, and begins none, is a family name where it is alone."""
@@ -91,6 +94,15 @@ class Standins:
         if entity == "PERSON":
             return self._person(_INVISIBLE.sub("", value).split())
         return self._of(entity, value, make)
+
+    def numbered(self, entity: str, value: str) -> str:
+        """A tag for a key of a JSON object, another one for each value: two keys must not become one."""
+        identity = (entity, normal_form(entity, value))
+        if identity not in self._numbers:
+            taken = self._numbers.values()
+            several = (f"<{entity}{f'_{n}' if n > 1 else ''}>" for n in count(1))
+            self._numbers[identity] = next(one for one in several if one not in taken and one not in self._occupied)
+        return self._numbers[identity]
 
     def _person(self, words: Sequence[str]) -> str:
         """First and last word, each by its own stand-in."""
@@ -155,7 +167,10 @@ def _found_again(entity: str, made: str) -> bool:
     if entity in ids.ENTITIES:
         return ids.is_valid(entity, made)
     if entity in ("PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "CRYPTO", "UK_NHS", "US_SSN"):
-        return not is_standin_phone(made) and bool(analyse(_CHECKED_BY[entity], entity, made))
+        try:
+            return not is_standin_phone(made) and bool(analyse(_CHECKED_BY[entity], entity, made))
+        except Exception:  # noqa: BLE001  # whatever it raises, what it would find in the row is not known
+            raise RecogniserFailed(_CHECKED_BY[entity]) from None
     return False
 
 

@@ -15,29 +15,39 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusforge.pii.context import INVISIBLE
+from corpusforge.pii.context import INVISIBLE, WIDE
 from corpusforge.pii.recognisers import BITS, TRIGGERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MESSAGE_COLUMNS = ("messages", "chosen", "rejected")
-MESSAGE_TEXTS = ("content", "reasoning", "name", "parts", "tool_calls", "extra")
+MESSAGE_TEXTS = ("content", "reasoning", "name", "tool_call_id", "parts", "tool_calls", "extra")
 JSON_COLUMNS = ("tools", "extra")
+STRUCT_TEXTS = (("rating", "by"), ("verifier", "spec"))
 
 _INVISIBLE = f"[{INVISIBLE}]"
+_JSON = r"^\s*[\[{]"  # how a text begins that may be JSON
 
 
 def triage(rows: pa.Table) -> npt.NDArray[np.uint32]:
     """Per row, a bit mask of the triggers (recognisers.BITS) that at least one of its texts pulls."""
     masks = np.zeros(rows.num_rows, np.uint32)
     for texts, owner in columns(rows):
-        series = _cleaned(pl.Series(values=texts))
-        for group, pattern in TRIGGERS.items():
-            hits = series.str.contains(pattern).fill_null(False).arg_true().to_numpy()
-            if len(hits):
-                np.bitwise_or.at(masks, owner[hits], np.uint32(BITS[group]))
+        series = pl.Series(values=texts)
+        _pulled(masks, _cleaned(series), owner)
+        escaped = (series.str.contains("\\", literal=True) & series.str.contains(_JSON)).fill_null(False)
+        if escaped.any():
+            _pulled(masks, _cleaned(_unescaped(series.filter(escaped))), owner[escaped.to_numpy()])
     return masks
+
+
+def _pulled(masks: npt.NDArray[np.uint32], texts: pl.Series, owner: npt.NDArray[np.int64]) -> None:
+    """Set the bits of the triggers that the texts pull, in the masks of the rows that own them."""
+    for group, pattern in TRIGGERS.items():
+        hits = texts.str.contains(pattern).fill_null(False).arg_true().to_numpy()
+        if len(hits):
+            np.bitwise_or.at(masks, owner[hits], np.uint32(BITS[group]))
 
 
 def columns(rows: pa.Table) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
@@ -52,16 +62,36 @@ def columns(rows: pa.Table) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
                 texts = pc.struct_field(flat, field)
                 if texts.null_count < len(texts):
                     yield texts, owner
-    for name in (*JSON_COLUMNS, "verifier"):
-        column = pc.struct_field(rows[name], "spec") if name == "verifier" else rows[name]
+    alone = [(rows[name], "") for name in JSON_COLUMNS] + [(rows[name], field) for name, field in STRUCT_TEXTS]
+    for given, field in alone:
+        column = pc.struct_field(given, field) if field else given
         texts = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
         if texts.null_count < len(texts):
             yield texts, np.arange(rows.num_rows, dtype=np.int64)
 
 
+def _unescaped(texts: pl.Series) -> pl.Series:
+    r"""JSON as its strings read, however deep they are packed in others: `\\"` is a quote, `\u0040` an at sign.
+
+    For triggers only: what stays of the JSON around them, and what is not JSON at all, may read otherwise.
+    """
+    texts = texts.str.replace_all(r"\\+", "\\", literal=False)
+    coded = texts.str.contains(r"\\u").arg_true()
+    if len(coded):
+        texts = texts.scatter(coded, [_characters(text) for text in texts.gather(coded)])
+    texts = texts.str.replace_all(r"\\([\"/])", "$1")
+    return texts.str.replace_all(r"\\n", "\n").str.replace_all(r"\\[bfrt]", "\t")
+
+
+def _characters(text: str) -> str:
+    r"""The text with its `\u` escapes read, by codecs that take them for what they are and leave all else."""
+    decoded = text.encode("raw_unicode_escape").decode("raw_unicode_escape", "replace")
+    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _cleaned(texts: pl.Series) -> pl.Series:
     """Without invisible characters and full-width forms, where any text has them."""
-    odd = texts.str.contains("[" + INVISIBLE + "\uff01-\uff5e]").fill_null(False)
+    odd = texts.str.contains(f"[{INVISIBLE}{WIDE}]").fill_null(False)
     if not odd.any():
         return texts
     plain = texts.filter(odd).str.replace_all(_INVISIBLE, "").str.normalize("NFKC")

@@ -183,11 +183,15 @@ def _summarise(table: pa.Table, config: ScrubConfig, inputs: Inputs) -> pa.Table
     for index, row, mask, namer in _candidates(table, config):
         scope = _conversation(row["row_id"]) if config.scope == "conversation" else ""
         outcome = _rows.scrub_row(row, mask, _policy(config, row), key, scope, namer)
-        plans[index] = _plan(outcome)
-        drops[index] = outcome.drop or None
         if outcome.edits:
             leaves.replace(row, _rows.texts_after(leaves.leaves(row), outcome.edits))
-            changed[index], content[index] = True, sample.content_id(row)
+            try:
+                changed[index], content[index] = True, sample.content_id(row)
+            except (ValueError, RecursionError):  # a column that is no JSON, or too deep: no other stage could read it
+                outcome = _rows.Outcome(drop="recogniser_failed", detail={"recogniser": "ContentId"})
+                changed[index] = False
+        plans[index] = _plan(outcome)
+        drops[index] = outcome.drop or None
     if config.unscanned_names == "quarantine":
         for index, language in enumerate(table["language"].to_pylist()):
             if language not in names.LANGUAGES and not drops[index]:
@@ -247,22 +251,31 @@ def _named_rows(table: pa.Table, config: ScrubConfig) -> npt.NDArray[np.bool_]:
 
 
 def _namers(batch: list[dict[str, Any]]) -> Iterator[Any]:
-    """Per row a function from its leaves to the names in them; the first answer comes from one pass over the batch."""
+    """Per row a function from its leaves to the names in them; the first answer comes from one pass over the batch.
+
+    Where that pass fails each row is asked alone, so that only the row at fault is lost.
+    """
     prose = [[(n, leaf.text) for n, leaf in enumerate(leaves.leaves(row)) if _is_prose(leaf)] for row in batch]
-    found = names.find([text for row in prose for _, text in row])
+    try:
+        found = iter(list(names.find([text for row in prose for _, text in row])))
+    except Exception:  # noqa: BLE001  # whatever the model raises
+        found = None
     for row in prose:
-        first = {number: next(found) for number, _ in row}
-        yield _namer(first)
+        yield _namer([{number: next(found) for number, _ in row}] if found else [])
 
 
-def _namer(first: dict[int, list[recognisers.Span]]) -> Any:
-    answers = [first]
+def _namer(answers: list[dict[int, list[recognisers.Span]]]) -> Any:
+    """`answers` are those that are known already."""
 
     def ask(parts: list[tuple[int, leaves.Leaf]]) -> dict[int, list[recognisers.Span]]:
         if answers:
             return answers.pop()
         prose = [(number, leaf.text) for number, leaf in parts if _is_prose(leaf)]
-        return dict(zip([number for number, _ in prose], names.find([text for _, text in prose]), strict=True))
+        try:
+            found = list(names.find([text for _, text in prose]))
+        except Exception:  # noqa: BLE001  # the row cannot be called clean
+            raise recognisers.RecogniserFailed(names.RECOGNISER) from None
+        return dict(zip([number for number, _ in prose], found, strict=True))
 
     return ask
 
