@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 import corpusforge as cf
 from corpusforge.cli import main
 from corpusforge.errors import ConfigError, ProjectError
-from corpusforge.pii import lowest
+from corpusforge.pii import lowest, phones
+from corpusforge.project import Project
 from corpusforge.shell import run_stage
 from corpusforge.stages.scrub import scrub
 from tests.projects import chat, make_project
@@ -92,3 +94,36 @@ def test_stand_ins_and_tags_are_not_taken_for_leaks():
     kept = scrub(table([row(i, text) for i, text in enumerate(texts)]), key="public-demo").kept
     found = [name for one in lowest.of_rows(kept.to_pylist(), named=False) for name in one]
     assert found == []
+
+
+def test_a_text_that_is_too_much_for_a_recogniser_counts(monkeypatch):
+    """It ended the report: scrub passes over a table of numbers, the lowest threshold does not."""
+    monkeypatch.setattr(phones, "TRIES", 50)
+    rows = table([row(1, "\n".join(f"{n},{n + 1}" for n in range(2_345_000, 2_345_300)))])
+    assert scrub(rows, key="public-demo").kept.num_rows == 1
+    assert lowest.of_rows(rows.to_pylist(), named=False) == [{"PHONE_NUMBER": 1}]
+
+
+@pytest.fixture
+def damaged(project, tmp_path):
+    shutil.copytree(project.root, tmp_path / "copy")
+    return Project(tmp_path / "copy")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda _: b"", lambda data: data[:100], lambda data: data[:2000] + bytes(1000) + data[3000:], None],
+    ids=["empty", "cut", "holed", "gone"],
+)
+def test_rows_that_cannot_be_read_are_told(damaged, damage):
+    part = damaged.parts("scrub")[0]
+    part.write_bytes(damage(part.read_bytes())) if damage else part.unlink()
+    with pytest.raises(ProjectError, match="scrub"):
+        cf.scrub_report(damaged)
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"findings": [1]}', '{"findings": {"EMAIL_ADDRESS": "x"}}'])
+def test_figures_that_are_none_are_told(damaged, content):
+    damaged.figures_path("scrub").write_text(content)
+    with pytest.raises(ProjectError, match=r"data/scrub/figures.json"):
+        cf.scrub_report(damaged)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from corpusforge.project import Project
 
+_NAMES = ("findings", "by_source_and_entity", "by_field", "kept_by_config", "left_in_verifier", "names_not_scanned")
+_AGAIN = "`dvc checkout` brings it back; else `dvc repro --force scrub`"
 ROWS = 500  # rows looked at again unless told otherwise
 
 
@@ -35,10 +37,7 @@ class ScrubReport(Showable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        names = ("findings", "by_source_and_entity", "by_field", "kept_by_config", "left_in_verifier")
-        return {name: dict(self.figures.get(name, {})) for name in (*names, "names_not_scanned")} | {
-            "leaks": dict(self.leaks)
-        }
+        return {name: dict(self.figures.get(name, {})) for name in _NAMES} | {"leaks": dict(self.leaks)}
 
     def shown(self) -> Shown:
         """One table per question."""
@@ -71,7 +70,7 @@ def _flat(table: Mapping[str, Mapping[str, int]]) -> list[tuple[str, str, int]]:
 def scrub_report(project: str | Path | Project = ".", *, rows: int = ROWS) -> ScrubReport:
     """Tell what the last scrub of a project replaced, and look again at `rows` of its rows.
 
-    Raises ProjectError where scrub has not run, ConfigError for a negative `rows`.
+    Raises ProjectError where scrub has not run or its output is damaged, ConfigError for a negative `rows`.
     """
     from corpusforge.io import leaks
     from corpusforge.project import Project
@@ -81,4 +80,13 @@ def scrub_report(project: str | Path | Project = ".", *, rows: int = ROWS) -> Sc
         raise ConfigError(f"rows: {rows}; expected 0 or more")
     if not here.figures_path("scrub").is_file():
         raise ProjectError("scrub has not run here: data/scrub is absent", hint="dvc repro scrub")
-    return ScrubReport(here.metrics("scrub"), leaks.estimate(here, rows))
+    figures = here.metrics("scrub")
+    if not all(isinstance(figures.get(name, {}), dict) and _counts(figures.get(name, {})) for name in _NAMES):
+        raise ProjectError("data/scrub/figures.json holds no figures of scrub", hint=_AGAIN)
+    if not here.parts("scrub"):
+        raise ProjectError("data/scrub has figures and no rows", hint=_AGAIN)
+    return ScrubReport(figures, leaks.estimate(here, rows))
+
+
+def _counts(value: Any) -> bool:
+    return all(map(_counts, value.values())) if isinstance(value, dict) else isinstance(value, int)

@@ -11,10 +11,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpusforge import sample
 from corpusforge.evaluate.statistics import wilson
 from corpusforge.io import parquet
+from corpusforge.io.stored import reading
 from corpusforge.pii import lowest
 from corpusforge.stages.scrub import scan
 
@@ -28,16 +31,15 @@ def estimate(project: Project, rows: int) -> dict[str, Any]:
     """Look again at `rows` of the rows that scrub kept; 0 looks at none.
 
     `entities` has, for each, findings at the lowest threshold, rows with one, and the 95 % interval (Wilson) of their
-    share; `by_rules` are those that scrub itself would still replace, which should be none.
+    share; `by_rules` are those that scrub itself would still replace, which should be none. Raises ProjectError for
+    parts that cannot be read.
     """
     parts = project.parts("scrub")
-    total = sum(pq.ParquetFile(part).metadata.num_rows for part in parts)
-    positions = _sample(parts, rows)
-    if not len(positions):
+    with reading(project.figures_path("scrub").parent):
+        total, table = _sampled(parts, rows)
+    if not table.num_rows:
         return {"rows": total, "sampled": 0, "entities": {}, "by_rules": {}}
-    read = parquet.Gather(parts)
     config = project.params.scrub
-    table = read(positions, pq.read_schema(parts[0]).names)
     found = lowest.of_rows(table.to_pylist(), named=config.names != "off")
     every = sum(found, Counter[str]())
     holding = Counter(entity for one in found for entity in one)
@@ -53,6 +55,15 @@ def estimate(project: Project, rows: int) -> dict[str, Any]:
 def _line(findings: int, rows: int, of: int) -> dict[str, Any]:
     low, high = wilson(rows, of)
     return {"findings": findings, "rows": rows, "low": round(low, 6), "high": round(high, 6)}
+
+
+def _sampled(parts: list[Path], rows: int) -> tuple[int, pa.Table]:
+    """The number of all rows, and the sample."""
+    total = sum(pq.ParquetFile(part).metadata.num_rows for part in parts)
+    positions = _sample(parts, rows)
+    if not len(positions):
+        return total, sample.empty()
+    return total, parquet.Gather(parts)(positions, pq.read_schema(parts[0]).names)
 
 
 def _sample(parts: list[Path], rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -29,7 +29,7 @@ def reading(path: Path) -> Iterator[None]:
         if isinstance(error, ProjectError):
             raise
         raise ProjectError(f"{name} does not exist", hint="run `dvc repro` first, or `dvc checkout`") from None
-    except (pa.ArrowException, ValueError, KeyError) as error:  # KeyError: a column that is not there
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:  # OSError: a broken page; KeyError: no column
         hint = "`dvc checkout` brings it back; else `dvc repro --force` the stage that wrote it"
         raise ProjectError(f"{name} cannot be read ({type(error).__name__})", hint=hint) from None
 
