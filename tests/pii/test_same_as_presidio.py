@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusforge.pii import phones, recognisers
+from corpusforge.pii import phones, presidio, recognisers
 from corpusforge.pii.context import View
 from corpusforge.pii.presidio import MODULES, REGEX_FLAGS, recogniser
 from corpusforge.pii.recognisers import BY_NAME, PRESIDIO, find, raw
@@ -178,6 +178,11 @@ def test_what_is_passed_over_would_have_been_refused(engine, text):
     assert find(View(text)) == slow
 
 
+def _example(region):
+    """A number of the region without the prefix that it is dialled with at home."""
+    return phonenumbers.national_significant_number(phonenumbers.example_number(region))
+
+
 def test_no_number_is_shorter_than_what_is_passed_over():
     shortest = min(
         len(str(phonenumbers.country_code_for_region(region)))
@@ -190,11 +195,12 @@ def test_no_number_is_shorter_than_what_is_passed_over():
 @settings(max_examples=400)
 @given(
     st.sampled_from(recogniser("PhoneRecognizer").supported_regions),
-    st.text(alphabet="0123456789 -.()+", min_size=4, max_size=18)
-    | st.from_regex(r"(?:\+|00|0|1)?[1-9][0-9]{6,11}", fullmatch=True),
+    st.text(alphabet="0123456789 -.()+x", min_size=4, max_size=18)
+    | st.from_regex(r"(?:\+|00|0|1)?[1-9][0-9]{5,11}(?:x[0-9]{0,6})?", fullmatch=True)
+    | st.sampled_from(sorted(phonenumbers.SUPPORTED_REGIONS)).map(_example),
 )
 def test_what_is_not_parsed_is_no_number_of_the_region(region, candidate):
-    if phones._region(region).hopeless(candidate):
+    if phones._region(region).hopeless(phones._read(candidate)):
         matcher = phones._library.PhoneNumberMatcher(candidate, region, recogniser("PhoneRecognizer").leniency)
         assert matcher._parse_and_verify(candidate, 0) is None
 
@@ -209,4 +215,36 @@ def test_examples_of_every_country_are_parsed(region, country):
     form = (
         phonenumbers.PhoneNumberFormat.NATIONAL if region == country else phonenumbers.PhoneNumberFormat.INTERNATIONAL
     )
-    assert not phones._region(region).hopeless(phonenumbers.format_number(number, form))
+    assert not phones._region(region).hopeless(phones._read(phonenumbers.format_number(number, form)))
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from(sorted(phonenumbers.SUPPORTED_REGIONS)),
+    st.from_regex(r"(?:00|001|011|0014|0012|015)[0-9]{5,12}(?:x[0-9]{0,4})?", fullmatch=True),
+)
+def test_a_number_dialled_to_another_country_is_the_same_for_all_regions_that_dial_so(country, candidate):
+    abroad = f"00{phonenumbers.country_code_for_region(country)}{_example(country)}"
+    for one in (candidate, abroad):
+        results = {}
+        for region in recogniser("PhoneRecognizer").supported_regions:
+            way = phones._region(region).way_out(phones._read(one))
+            matcher = phones._library.PhoneNumberMatcher(one, region, recogniser("PhoneRecognizer").leniency)
+            results.setdefault(way or region, set()).add(matcher._parse_and_verify(one, 0) is None)
+        assert all(len(found) == 1 for found in results.values())
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4), st.sampled_from([0.05, 0.5, 1.0])), max_size=6))
+def test_duplicates_go_as_they_do_in_presidio(found):
+    from presidio_analyzer import EntityRecognizer, RecognizerResult
+
+    spans = [(start, start + size, score) for start, size, score in found]
+    theirs = EntityRecognizer.remove_duplicates([RecognizerResult("US_SSN", *span) for span in spans])
+    assert presidio._distinct(spans) == [(one.start, one.end, one.score) for one in theirs]
+
+
+@given(st.from_regex(r"[3456][0-9]{3}[- ]?[0-9]{3,4}[- ]?[0-9]{3,4}[- ]?[0-9٣]{3,5}", fullmatch=True))
+def test_a_card_is_checked_as_in_presidio(value):
+    from presidio_analyzer.predefined_recognizers import CreditCardRecognizer
+
+    assert presidio._luhn_check(value) == CreditCardRecognizer().validate_result(value)

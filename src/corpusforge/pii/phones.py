@@ -6,7 +6,8 @@ behind what it found. Here a candidate is looked for once; a region that takes a
 because what they could find lies inside and Presidio drops what lies inside; and candidates without seven digits in a
 row of separators are passed over. That is exact where a candidate ends at something that no number can go across, which
 all do but those of more than twenty groups or digits, or with an extension: these are tried by every region. Nor is
-anything parsed that no stripping of prefixes would make a number of the region's country.
+anything parsed that no stripping of prefixes would make a number of the region's country, or that lacks the prefix with
+which such numbers are written; and what is dialled to another country is parsed once for all regions.
 
     ring (212) 456-7890 or 12 34   ->   [(5, 19, 0.4)]
 """
@@ -14,7 +15,7 @@ anything parsed that no stripping of prefixes would make a number of the region'
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,7 @@ from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
 from phonenumbers import phonenumbermatcher as _library
 from phonenumbers.phonenumberutil import _SECOND_NUMBER_START_PATTERN as _SECOND
 from phonenumbers.phonenumberutil import _UNWANTED_END_CHAR_PATTERN as _UNWANTED_END
-from phonenumbers.phonenumberutil import _extract_country_code
+from phonenumbers.phonenumberutil import _extract_country_code, _formatting_rule_has_first_group_only
 
 from corpusforge.pii.presidio import PatternTimeout, recogniser
 
@@ -40,8 +41,9 @@ SEVEN_DIGITS: Final = r"\d(?:[" + SEPARATORS + r"]{0,4}\d){6}"
 TRIES: Final = 65_535  # per text: candidates times regions that may fail; phonenumbers gives up at as many, silently
 _ABROAD: Final = 4  # digits of the shortest valid number of any country, its code included
 _PLUS: Final = re.compile("\\D*[+\uff0b]")
-_BARE: Final = re.compile(r"[0-9 ().\-/\[\]]*")  # nothing to go by but digits: no plus, no extension
-_FEW: Final = 4  # regions with the same country code, whose kinds of numbers are looked at one by one
+# Nothing to go by but digits, and behind an x those of an extension.
+_BARE: Final = re.compile(r"([0-9 ().\-/\[\]]*)(?:x[0-9]*)?")
+_FEW: Final = 4  # regions with the same country code, whose numbers are looked at one by one
 _KINDS: Final = (
     *("premium_rate", "toll_free", "shared_cost", "voip", "personal_number"),
     *("pager", "uan", "voicemail", "fixed_line", "mobile"),
@@ -79,28 +81,61 @@ def find(text: str, wanted: Callable[[int, int], bool] = lambda _low, _high: Tru
     return kept
 
 
-class _Matcher(_library.PhoneNumberMatcher):
-    """phonenumbers' matcher, which does not parse what can be no number of its region nor of any other.
+@dataclass(frozen=True)
+class _Read:
+    """The digits of a candidate.
 
-    `known` and `parts` are shared by the matchers of a text: a number with a country code is the same for all of them.
+    `forms` are those that phonenumbers may take for the number: all, or those before an x; none where a plus stands
+    among them, or anything else than an extension.
     """
 
-    def __init__(self, text: str, region: str, leniency: int, known: dict[Any, Any], parts: dict[Any, Any]) -> None:
+    digits: str
+    forms: tuple[str, ...]
+    plus: bool
+    code: int  # of a number that begins with a plus and a country's code; 0 for any other
+
+
+def _read(candidate: str) -> _Read:
+    digits = "".join(filter(str.isdecimal, candidate))
+    bare = _BARE.fullmatch(candidate)
+    if bare:
+        head = digits if bare.end(1) == len(candidate) else "".join(filter(str.isdecimal, bare.group(1)))
+        return _Read(digits, tuple(dict.fromkeys((head, digits))), False, 0)
+    code = int(_extract_country_code(digits)[0]) if candidate[:1] in ("+", "\uff0b") else 0
+    return _Read(digits, (), bool(_PLUS.match(candidate)), code)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the matchers of a text share."""
+
+    read: dict[str, _Read] = field(default_factory=dict)
+    results: dict[tuple[str, int, str], Any] = field(default_factory=dict)
+    parts: dict[tuple[str, int], list[tuple[str, int]]] = field(default_factory=dict)
+
+
+class _Matcher(_library.PhoneNumberMatcher):
+    """phonenumbers' matcher, which does not parse what can be no number of its region nor of any other."""
+
+    def __init__(self, text: str, region: str, leniency: int, known: _Known) -> None:
         super().__init__(text, region, leniency)
-        self._name, self._region = region, _region(region)
-        self._known, self._parts = known, parts
+        self._region, self._known = _region(region), known
 
     def _parse_and_verify(self, candidate: str, offset: int) -> Any:
-        key = (candidate, offset, "" if _country_code(candidate) else self._name)
-        if key not in self._known:  # groups of a candidate come up again and again
-            hopeless = self._region.hopeless(candidate)
-            self._known[key] = None if hopeless else super()._parse_and_verify(candidate, offset)
-        return self._known[key]
+        read = self._known.read.get(candidate)
+        if read is None:
+            read = self._known.read[candidate] = _read(candidate)
+        if self._region.hopeless(read):
+            return None
+        key = (candidate, offset, "+" if read.code else self._region.way_out(read) or self._region.name)
+        if key not in self._known.results:  # groups of a candidate come up again and again
+            self._known.results[key] = super()._parse_and_verify(candidate, offset)
+        return self._known.results[key]
 
     def _extract_inner_match(self, candidate: str, offset: int) -> Any:
-        parts = self._parts.get((candidate, offset))
+        parts = self._known.parts.get((candidate, offset))
         if parts is None:
-            parts = self._parts[candidate, offset] = list(dict.fromkeys(self._groups(candidate, offset)))
+            parts = self._known.parts[candidate, offset] = list(dict.fromkeys(self._groups(candidate, offset)))
         self._max_tries -= len(parts)
         return next(filter(None, (self._parse_and_verify(*part) for part in parts)), None)
 
@@ -115,28 +150,41 @@ class _Matcher(_library.PhoneNumberMatcher):
                 match = pattern.search(candidate, match.start() + 1)
 
 
-def _country_code(candidate: str) -> int:
-    """The code of a number that begins with a plus and a country's code; 0 for any other."""
-    if candidate[:1] not in ("+", "\uff0b"):
-        return 0
-    return int(_extract_country_code("".join(filter(str.isdecimal, candidate)))[0])
-
-
 @dataclass(frozen=True)
 class _Region:
     """What a number must have to be valid where it is dialled: necessary conditions, from phonenumbers' own data."""
 
+    name: str
     fewest: int  # digits of the shortest number, dialled at home or from there to another country
+    abroad: re.Pattern[str]  # what begins a number that is dialled to another country
     home: re.Pattern[str] | None  # digits that end in a number of the region's country, or begin with its way abroad
+    begins: re.Pattern[str]  # what may be stripped from a number's begin
+    formats: re.Pattern[str] | None  # forms in writing, in phonenumbers' order; group `with…`: not without a prefix
 
-    def hopeless(self, candidate: str) -> bool:
+    def hopeless(self, read: _Read) -> bool:
         """Whether parsing is of no use."""
-        digits = "".join(filter(str.isdecimal, candidate))
-        if len(digits) < _ABROAD:
+        if len(read.digits) < _ABROAD or (len(read.digits) < self.fewest and not read.plus):
             return True
-        if len(digits) < self.fewest and not _PLUS.match(candidate):
+        if self.home is None or not read.forms:
+            return False
+        return not any(self.home.fullmatch(form) and self._may_stand(form, read.digits) for form in read.forms)
+
+    def _may_stand(self, form: str, digits: str) -> bool:
+        """Whether a number may be written so: phonenumbers asks for the prefix that its form has in writing."""
+        if self.formats is None or self.begins.match(digits):
             return True
-        return self.home is not None and bool(_BARE.fullmatch(candidate)) and not self.home.fullmatch(digits)
+        fits = self.formats.fullmatch(form)
+        return fits is None or not str(fits.lastgroup).startswith("with")
+
+    def way_out(self, read: _Read) -> str:
+        """The digits with which a number is dialled to another country, of which it alone decides; empty otherwise."""
+        found = {self._way_out(form) for form in read.forms}
+        return found.pop() if len(found) == 1 else ""
+
+    def _way_out(self, form: str) -> str:
+        match = self.abroad.match(form)
+        # Countries' codes do not begin with 0: phonenumbers strips nothing then.
+        return match.group() if match and form[match.end() : match.end() + 1].strip("0") else ""
 
 
 @cache
@@ -151,13 +199,20 @@ def _region(name: str) -> _Region:
     family: list[Any] = [PhoneMetadata.metadata_for_region(one) for one in COUNTRY_CODE_TO_REGION_CODE[code]]
     strippers = [one for one in (metadata, family[0]) if one.national_prefix_for_parsing]
     prefixes = dict.fromkeys(one.national_prefix_for_parsing for one in strippers)
-    fewest = int(min(2 + _ABROAD, *metadata.general_desc.possible_length))
     ruled = [one for one in strippers if one.national_prefix_transform_rule]
-    if not all(map(_only_strips, ruled)):
-        return _Region(fewest, None)
-    prefix = r"\d*?" if ruled else rf"(?:{code})?(?:{'|'.join(prefixes) or 'x'}){{0,2}}"
-    numbers = "|".join(dict.fromkeys(_valid(one) for one in family))
-    return _Region(fewest, re.compile(rf"(?:{metadata.international_prefix})\d*|{prefix}(?:{numbers})"))
+    home = None
+    if all(map(_only_strips, ruled)):
+        prefix = r"\d*?" if ruled else rf"(?:{code})?(?:{'|'.join(prefixes) or 'x'}){{0,2}}"
+        numbers = "|".join(dict.fromkeys(_valid(one, len(family) <= _FEW) for one in family))
+        home = re.compile(rf"(?:{metadata.international_prefix})\d*|{prefix}(?:{numbers})")
+    return _Region(
+        name,
+        int(min(2 + _ABROAD, *metadata.general_desc.possible_length)),
+        re.compile(metadata.international_prefix),
+        home,
+        re.compile("|".join((metadata.international_prefix, str(code), *prefixes))),
+        _formats(family[0]),
+    )
 
 
 def _only_strips(metadata: Any) -> bool:
@@ -166,14 +221,22 @@ def _only_strips(metadata: Any) -> bool:
     return bool(rule == f"\\{re.compile(prefix).groups}" and re.search(r"\(\\d\{[\d,]+\}\)\)?\??$", prefix))
 
 
-def _valid(metadata: Any) -> str:
-    """The form of the country's numbers; of a country with a number plan of its own, of those that are given out."""
-    general = metadata.general_desc.national_number_pattern
-    if len(COUNTRY_CODE_TO_REGION_CODE[metadata.country_code]) > _FEW:
-        return f"(?:{general})"
+def _valid(metadata: Any, exact: bool) -> str:
+    """The forms of the country's numbers that are given out."""
     kinds = [getattr(metadata, kind) for kind in _KINDS]
     given = "|".join(kind.national_number_pattern for kind in kinds if kind and kind.national_number_pattern)
-    return f"(?=(?:{general})$)(?:{given})"
+    return f"(?=(?:{metadata.general_desc.national_number_pattern})$)(?:{given})" if exact else given
+
+
+def _formats(metadata: Any) -> re.Pattern[str] | None:
+    """How the country's numbers are written: the first form that fits is a number's own; None if none asks a prefix."""
+    forms = []
+    for number, one in enumerate(metadata.number_format):
+        rule = one.national_prefix_formatting_rule
+        free = not rule or one.national_prefix_optional_when_formatting or _formatting_rule_has_first_group_only(rule)
+        leading = f"(?={one.leading_digits_pattern[-1]})" if one.leading_digits_pattern else ""
+        forms.append(f"{leading}(?:{one.pattern})(?P<{'free' if free else 'with'}{number}>)")
+    return re.compile("|".join(forms)) if any("(?P<with" in form for form in forms) else None
 
 
 class _Search:
@@ -201,9 +264,9 @@ class _Search:
         """One matcher for each region that Presidio searches for, made when the first candidate asks for them."""
         if not self._matchers:
             presidio = recogniser("PhoneRecognizer")
-            shared: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
+            known = _Known()
             self._matchers = [
-                _Matcher(self._text, name, presidio.leniency, *shared) for name in presidio.supported_regions
+                _Matcher(self._text, name, presidio.leniency, known) for name in presidio.supported_regions
             ]
         return self._matchers
 
@@ -226,11 +289,12 @@ class _Search:
         text = self._text[start:end]
         if _library._SLASH_SEPARATED_DATES.search(text):
             return  # what `_extract_match` answers first, whatever the region
-        if not _library._TIME_STAMPS.search(text) and any(one._parse_and_verify(text, start) for one in self._regions):
+        stamped = bool(_library._TIME_STAMPS.search(text))
+        if not stamped and any(one._parse_and_verify(text, start) for one in self._regions):
             self.found.add((start, end))
             return
         for matcher in self._regions:
-            span = self._extract(matcher, start, end)
+            span = self._extract(matcher, start, end, whole=stamped)
             if span == (start, end):
                 return
             if span:
@@ -250,9 +314,11 @@ class _Search:
         second = _SECOND.search(self._text, start, end)
         return start, second.start() if second else end
 
-    def _extract(self, matcher: Any, start: int, end: int) -> tuple[int, int] | None:
+    def _extract(self, matcher: Any, start: int, end: int, *, whole: bool = True) -> tuple[int, int] | None:
+        """A number in a candidate: `whole`, unless it is known to be none itself, or a part of it."""
         matcher._max_tries = TRIES
-        found = matcher._extract_match(self._text[start:end], start)
+        extract = matcher._extract_match if whole else matcher._extract_inner_match
+        found = extract(self._text[start:end], start)
         if found is not None:
             self.found.add((found.start, found.end))
             return found.start, found.end

@@ -7,8 +7,9 @@ real one and finds the same classes. Should the layout change, the ordinary impo
 
 The e-mail recogniser validates domains with tldextract, which by default fetches the public suffix list. Here it uses
 the list that tldextract ships, and nothing is fetched or cached. Presidio logs the values that it fails to validate;
-those loggers are muted, and a pattern that ran out of time raises instead of being skipped. Where at most one pattern
-matches once, as almost always, its patterns and checks are asked without the explanation that it writes for each.
+those loggers are muted, and a pattern that ran out of time raises instead of being skipped. Patterns and checks are
+asked without the explanation that Presidio writes for each match, and a card's digits are summed up without a list for
+each of them.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ MODULES: Final = {
     "NhsRecognizer": f"{_UK}.uk_nhs_recognizer",
 }
 
+_DOUBLED: Final = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # sum of the digits of twice the digit
 # Those that leave the search to PatternRecognizer.
 _PLAIN: Final = frozenset(MODULES) - {"PhoneRecognizer", "IbanRecognizer"}
 
@@ -104,6 +106,8 @@ def recogniser(name: str) -> Any:
         importlib.import_module(f"{ROOT}.pattern_recognizer").REGEX_TIMEOUT_SECONDS = TIMEOUT_SECONDS  # type: ignore[attr-defined]
     if name == "EmailRecognizer":
         made.validate_result = _offline_domain_check()
+    if name == "CreditCardRecognizer":
+        made.validate_result = _luhn_check
     return made
 
 
@@ -112,9 +116,7 @@ def analyse(name: str, entity: str, text: str) -> list[tuple[int, int, float]]:
     made = recogniser(name)
     # Presidio compiles a pattern when it is first asked.
     if name in _PLAIN and all(one.compiled_with_flags == made.global_regex_flags for one in made.patterns):
-        found = _matches(made, name, text)
-        if len(found) < 2:
-            return found
+        return _distinct(_matches(made, name, text))
     results = made.analyze(text, [entity], None)
     if _mute.take():
         raise PatternTimeout(name)
@@ -135,6 +137,26 @@ def _matches(made: Any, name: str, text: str) -> list[tuple[int, int, float]]:
         except TimeoutError:
             raise PatternTimeout(name) from None
     return found
+
+
+def _distinct(found: list[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
+    """As EntityRecognizer.remove_duplicates: without what another one contains whose score is no lower; best first."""
+    if len(found) < 2:
+        return found
+    kept: list[tuple[int, int, float]] = []
+    active: list[tuple[int, int, float]] = []  # those of `kept` that reach as far as the one in question
+    for one in sorted(found, key=lambda one: (one[0], -one[1], -one[2])):
+        active = [other for other in active if other[1] >= one[0]]
+        if not any(one[1] <= high and one[2] <= score for _, high, score in active):
+            kept.append(one)
+            active.append(one)
+    return sorted(kept, key=lambda one: (-one[2], one[0], -one[1]))
+
+
+def _luhn_check(text: str) -> bool:
+    """As CreditCardRecognizer.validate_result."""
+    digits = [int(character) for character in text if character not in "- "]
+    return (sum(digits[-1::-2]) + sum(map(_DOUBLED.__getitem__, digits[-2::-2]))) % 10 == 0
 
 
 def _offline_domain_check() -> Any:
