@@ -34,6 +34,10 @@ def test_invisible_characters_are_gone_and_other_scripts_are_spaces():
         ("it costs $5 and 555 more, $9 in all", "555", "prose"),
         ("def f(): return 555", "555", "code"),
         ("x = 555\nthat was code", "555", "code"),
+        ("then a = f(555);", "555", "code"),
+        ("when (it is 555) {", "555", "prose"),
+        ("so when(it is 555) {", "555", "code"),
+        ("one; two 555", "555", "prose"),
     ],
 )
 def test_place(text, needle, place):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import message, row, table
 
+from corpusforge.pii import addresses, ids, phones
 from corpusforge.pii.context import View
 from corpusforge.pii.leaves import leaves
-from corpusforge.pii.recognisers import ALL, find
+from corpusforge.pii.recognisers import ALL, BITS, find
 from corpusforge.pii.triage import triage
 
+ADDRESS_TRIGGER = phones.python(addresses.TRIGGER)
+ADDRESS_NEEDED = phones.python(addresses.NEEDED)
 PERSONAL = ["zoe@corp.com", "(212) 456-7890", "call ２１２-４５６-７８９０", "zo\u00ade@\u200bcorp.com", "5.61.32.77"]
 MORE = [
     "AKIAQ3EGRPJ7XK2M4TBD",
@@ -23,6 +27,11 @@ MORE = [
     "live at 7 Elm 9",
     "my BSN is 111222333",
     "529.982.247-25",
+    "the corner of Elm and Oak",
+    "44 Elm  Street",
+    "on Main Street",
+    "APO AE",
+    "my BSN is",
 ]
 FRAGMENTS = st.sampled_from([*PERSONAL, *MORE, "words", "谢", "12", "@", "1.2", "\n"])
 
@@ -33,6 +42,27 @@ def test_masks_cover_every_finding(texts):
     masks = triage(table([row(i, text) for i, text in enumerate(joined)]))
     for text, mask in zip(joined, masks.tolist(), strict=True):
         assert find(View(text), mask) == find(View(text), ALL)
+
+
+@given(st.lists(st.lists(FRAGMENTS, max_size=4), min_size=2, max_size=3))
+def test_a_trigger_counts_for_all_texts_of_its_row(texts):
+    """Addresses are looked for in each text of a row in which one has the trigger, whichever has the digits."""
+    joined = [" ".join(parts) or "a" for parts in texts]
+    mask = int(triage(table([{**row(1, "a"), "messages": [message("user", text) for text in joined]}]))[0])
+    asked = any(ADDRESS_TRIGGER.search(text) for text in joined)
+    for text in joined:
+        expected = find(View(text), (mask | BITS["address"]) if asked else mask)
+        assert find(View(text), mask) == expected
+
+
+@given(st.sampled_from(ids.KINDS).flatmap(lambda kind: st.from_regex(re.compile(kind.form, re.ASCII), fullmatch=True)))
+def test_no_national_number_has_fewer_digits_than_triage_asks_for(value):
+    assert sum(character.isdecimal() for character in value) >= ids.DIGITS
+
+
+@given(st.lists(FRAGMENTS | st.text(alphabet="Elm Street 4,\n", max_size=12), max_size=6).map(" ".join))
+def test_no_address_without_what_triage_asks_for(text):
+    assert not addresses.find(text) or ADDRESS_NEEDED.search(text)
 
 
 def test_every_text_column_is_looked_at():

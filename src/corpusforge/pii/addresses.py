@@ -14,10 +14,13 @@ Names of towns and countries alone are left to the named-entity tier.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from corpusforge.pii import invented
 from corpusforge.pii.words import capitalised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCORE: Final = 0.5
 _TYPES: Final = "|".join(invented.STREET_TYPES)
@@ -48,9 +51,9 @@ _NO_YEAR: Final = r"(?<![\w.$€£,/:\-])(?<!\b[Ii]n )(?<!ince )(?<!ntil )(?<!\b
 _STREET: Final = rf"{_NO_YEAR}{_NUMBER}[ ]{{1,2}}(?:(?:{_NUMBER}|{_WORD}|{_PARTICLE})[ ]{{1,2}}){{1,5}}?(?:{_TYPES})\b"
 # Sure pieces, and what is looked for in no time and each of them needs.
 _ANCHORS: Final = tuple(
-    (re.compile(needed) if needed else None, tuple(map(re.compile, anchors)))
+    (re.compile(needed), tuple(map(re.compile, anchors)))
     for needed, *anchors in (
-        (None, _STREET),
+        (rf"[ ](?:{_TYPES})\b", _STREET),
         (
             r"[Aa]pt|APT|Apa|uite|SUI|Ste",
             r"(?<!\w)(?:[Aa]pt|APT|Apartment|[Ss]uite|SUITE|Ste)\b\.?[ ]?(?:#|[Nn]o\.?)?[ ]?\d{1,5}[A-Za-z]?\b"
@@ -71,7 +74,7 @@ _ANCHORS: Final = tuple(
             rf"\b{_NUMBER},?[ ](?:{_ABROAD})[ ](?:{_PARTICLE}[ ])*{_WORD}",
         ),
         (rf"(?:{_INSIDE})[ ]\d", rf"\b[{_CAPITAL}]\w+(?:{_INSIDE})[ ]{_NUMBER}"),
-        (None, r"\b[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}\b"),
+        (r"\d[A-Z\d]?[ ]\d[A-Z]{2}\b", r"\b[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}\b"),
     )
 )
 _CORNERED: Final = rf"{_WORD}|\d{{1,5}}(?:st|nd|rd|th)\b|{_NUMBER}|{_PARTICLE}"
@@ -97,31 +100,34 @@ _STOP: Final = frozenset(
     Hello
     """.split()  # noqa: SIM905
 )
-# What one of the patterns needs, for whole columns.
-TRIGGER: Final = (
+# What one of the patterns needs, for whole columns; in pieces whose automata stay small.
+TRIGGERS: Final = (
     r"(?:[Aa]pt|APT|Apartment|[Ss]uite|SUITE|Ste)\.? ?(?:#|[Nn]o\.?)? ?\d|Box \d|[AFD]PO A[AEP]"
-    rf"|[^\s] (?:{_TYPES})(?:[^A-Za-z]|$)|(?:{_STATES})[ ,]{{1,2}}\d{{5}}"
-    rf"|(?:{_ABROAD}) [A-Zd]|(?:{_INSIDE}) \d|[A-Z]\d[A-Z\d]? \d[A-Z]{{2}}|corner of "
-    r"|[Zz]ip|[Pp]ost(?:al)? ?[Cc]ode|ZIP"
-    rf"|(?i:{_CUES})[ \n]{{1,2}}(?:[^\s]+\s{{1,3}}){{0,4}}\d"
+    rf"|(?:{_ABROAD}) [A-Zd]|(?:{_INSIDE}) \d",
+    rf"[^\s] (?:{_TYPES})(?:[^A-Za-z]|$)|(?:{_STATES})[ ,]{{1,2}}\d{{5}}|[A-Z]\d[A-Z\d]? \d[A-Z]{{2}}|corner of "
+    r"|[Zz]ip|[Pp]ost(?:al)? ?[Cc]ode|ZIP",
+    rf"(?i:{_CUES})[ \n]{{1,2}}(?:[^\s]+\s{{1,3}}){{0,4}}\d",
 )
+TRIGGER: Final = "|".join(TRIGGERS)
+# Without one of these in a text, no address is found there, whatever the triggers say.
+NEEDED: Final = r"\d|corner of |PO A"
 
 
 def find(text: str) -> list[tuple[int, int, float]]:
     """Start, end and score of every address, disjoint and in order."""
     if text.islower():
         text = capitalised(text)
-    spans = []
+    spans, known = [], dict[int, "re.Match[str] | None"]()
     for needed, anchors in _ANCHORS:
-        if needed is None or needed.search(text):
-            spans += [_grown(text, match.start(), match.end()) for one in anchors for match in one.finditer(text)]
+        if needed.search(text):
+            hits = [match.span() for one in anchors for match in one.finditer(text)]
+            spans += [(_to_the_left(text, start, known), _to_the_right(text, end)) for start, end in hits]
     if "corner of " in text:
         spans += [match.span(1) for match in _CORNER.finditer(text)]
     low = text.lower() if text.isascii() else ""
     if not low or "zip" in low or "post" in low:
         spans += [match.span(1) for match in _CODE.finditer(text)]
-    if not low or _CUE_LOW.search(low):
-        spans += [match.span(1) for match in _CUE.finditer(text) if _has_street(match.group(1))]
+    spans += [match.span(1) for match in _cues(text, low) if _has_street(match.group(1))]
     merged: list[list[int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -129,6 +135,19 @@ def find(text: str) -> list[tuple[int, int, float]]:
         elif end > start:
             merged.append([start, end])
     return [(start, end, SCORE) for start, end in merged]
+
+
+def _cues(text: str, low: str) -> Iterator[re.Match[str]]:
+    """What `_CUE` matches; where the text is known in lower case, its words are looked for in that, which is faster."""
+    if not low:
+        yield from _CUE.finditer(text)
+        return
+    at = 0
+    while (word := _CUE_LOW.search(low, at)) is not None:
+        match = _CUE.match(text, word.start())
+        if match:
+            yield match
+        at = match.end() if match else word.start() + 1
 
 
 def _has_street(value: str) -> bool:
@@ -142,15 +161,14 @@ _MONTH: Final = re.compile(
 )
 
 
-def _grown(text: str, start: int, end: int) -> tuple[int, int]:
-    return _to_the_left(text, start), _to_the_right(text, end)
+def _to_the_left(text: str, start: int, known: dict[int, re.Match[str] | None]) -> int:
+    """As far as the number that the address begins with; where there is none, not at all.
 
-
-def _to_the_left(text: str, start: int) -> int:
-    """As far as the number that the address begins with; where there is none, not at all."""
+    `known` is what stands before a position: the pieces of an address go over the same words.
+    """
     at, begin, words = start, start, 0
     for _ in range(_REACH):
-        match = _before(text, at)
+        match = _before(text, at, known)
         if match is None or (match.group(2) and match.group(2) in _STOP):
             break
         at = match.start()
@@ -158,14 +176,21 @@ def _to_the_left(text: str, start: int) -> int:
             begin, words = at, 0
         else:
             words += 1
-    before = _before(text, begin) if begin < start else None
+    before = _before(text, begin, known) if begin < start else None
     if before and before.group(2) and before.group(2) not in _STOP and not _number_first(text, begin, start):
         return before.start()
     return begin
 
 
-def _before(text: str, at: int) -> re.Match[str] | None:
-    """The number or word that ends in front of `at`; the search begins at the last gap before it, not further off."""
+def _before(text: str, at: int, known: dict[int, re.Match[str] | None]) -> re.Match[str] | None:
+    """The number or word that ends in front of `at`."""
+    if at not in known:
+        known[at] = _word_before(text, at)
+    return known[at]
+
+
+def _word_before(text: str, at: int) -> re.Match[str] | None:
+    """The search begins at the last gap before the word, not further off."""
     low, end = max(0, at - 60), at - 1
     if at == 0 or text[end].isalnum():
         return None

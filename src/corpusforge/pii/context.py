@@ -38,15 +38,24 @@ _MATHS: Final = re.compile(
 )
 _MATHS_MARKS: Final = ("$", "\\[", "\\(", "<<")
 _CODE: Final = re.compile(r"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]{1,400}`")
-CODE_LINE: Final = re.compile(
-    r"^\s*(?:(?:async )?def \w+|class \w+\b.*[:{]|import \w|from [\w.]+ import"
+# A line of code by how it begins, and one by how it ends, which is dear to look for.
+_CODE_BEGIN: Final = re.compile(
+    r"\s*(?:(?:async )?def \w+|class \w+\b.*[:{]|import \w|from [\w.]+ import"
     r"|return\b.*[\w)\]\"'];?$|#include|assert\b.*[=(]"
     r"|(?:el)?if\b.*:\s*$|(?:for|while)\b.*:\s*$|(?:var|let|const)\s+\w+\s*="
     r"|function\b.*[({]|print\(|console\.|\$ \w|>>> "
     r"|(?:public|private|static|protected)\s+(?:static|class|void|int|final|String)\b|(?:SELECT|INSERT|UPDATE|DELETE)\s"
     r"|(?:use|using|my|require|sudo|git|npm|pip|curl|docker)\s.*[;&|$=/]|@\w+[.(]?)"
-    r"|\w\(.*[;{]\s*$|=.*;\s*$|^\s*[{}\])]+[;,]?\s*$|^\s*[\w.\[\]\"']+\s*(?:[+\-*/]?=|:=|=>|->)\s*[\w\[{('\"]|^\s*[\w.]+\([^)]*\)\s*;?\s*$"
+    r"|\s*[{}\])]+[;,]?\s*$|\s*[\w.\[\]\"']+\s*(?:[+\-*/]?=|:=|=>|->)\s*[\w\[{('\"]|\s*[\w.]+\([^)]*\)\s*;?\s*$"
 )
+_CODE_END: Final = re.compile(r"\w\(.*[;{]\s*$|=.*;\s*$")
+
+
+def is_code(line: str) -> bool:
+    """Whether the line (or the sentence) is one of code."""
+    if _CODE_BEGIN.match(line):
+        return True
+    return (";" in line or "{" in line) and bool(_CODE_END.search(line))
 
 
 class _Letters(dict[int, int | None]):
@@ -84,6 +93,7 @@ class View:
         self.lead, self._fixed = lead.lower().replace("_", " "), fixed
         self._kept: Sequence[int] | None = None
         self._regions: tuple[list[tuple[int, int]], list[tuple[int, int]]] | None = None
+        self._low: str | None = None
         text = original
         if not text.isascii() and not keep_all:
             if _INVISIBLE.search(text):
@@ -97,6 +107,13 @@ class View:
         if self._kept is None or start == end:
             return start, end
         return self._kept[start], self._kept[end - 1] + 1
+
+    @property
+    def low(self) -> str:
+        """The text, and its lead behind it, in lower case: what a word is looked for in that may stand anywhere."""
+        if self._low is None:
+            self._low = f"{self.text.lower()} {self.lead}"
+        return self._low
 
     @property
     def regions(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -117,7 +134,7 @@ class View:
             return "code"
         if _inside(maths, start, end):
             return "maths"
-        return "code" if CODE_LINE.search(self.line(start, end)) else "prose"
+        return "code" if is_code(self.line(start, end)) else "prose"
 
     def line(self, start: int, end: int) -> str:
         """The line (at most 300 characters on either side) around a span of the view."""

@@ -88,11 +88,19 @@ KINDS: Final = (
     Kind("CA_SIN", "ca.sin", r"\d{3}[ \-]?\d{3}[ \-]?\d{3}", r"social insurance|\bsin(?: number| no| is|:)"),
 )
 ENTITIES: Final = tuple(kind.entity for kind in KINDS)
+_SURE: Final = "|".join(kind.sure.replace(r"[\d", "[0-9").replace(r"\d", "[0-9]") for kind in KINDS if kind.sure)
 # What one of the kinds needs, for whole columns: its word, or a form that needs none. Searched in Rust, where `\b` is
 # slow in texts that are not ASCII.
 TRIGGER: Final = "(?i:{})|{}".format(
     "|".join(kind.words.replace(" ", "[ _]").replace(r"\b", "(?:^|[^a-z]|$)") for kind in KINDS),
-    "|".join(kind.sure.replace(r"[\d", "[0-9").replace(r"\d", "[0-9]") for kind in KINDS if kind.sure),
+    _SURE,
+)
+DIGITS: Final = 7  # of the shortest of these numbers
+# What a text has to have for that anyhow, in steps; of each, one pattern: digits; and a form, or a word without its
+# borders, which are slow too.
+NEEDED: Final = (
+    (rf"(?:\d\D*){{{DIGITS}}}",),
+    ("(?i:{})".format("|".join(kind.words.replace(" ", "[ _]").replace(r"\b", "") for kind in KINDS)), _SURE),
 )
 _BY_NAME: Final = {kind.entity: kind for kind in KINDS}
 

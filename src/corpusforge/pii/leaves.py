@@ -95,6 +95,9 @@ def _literal_length(match: re.Match[str]) -> int:
 
 
 def _of(path: str, column: str, message: int, field: str, text: str) -> Iterator[Leaf]:
+    if not is_json(text):
+        yield Leaf(path, column, message, field, (), text)
+        return
     for steps, part, lead, key in _parts(text, (), "", key=False):
         where = path + "".join(f"#{step}" for step in steps)
         yield Leaf(where, column, message, field, steps, part, lead, key)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.errors import MissingExtra
 from corpusforge.pii import invented, name_rules
-from corpusforge.pii.context import CODE_LINE, View
+from corpusforge.pii.context import View, is_code
 from corpusforge.pii.marks import TAG
 from corpusforge.pii.recognisers import NAMES, Span, without_overlaps
 from corpusforge.pii.words import FUNCTION_WORDS, TERMS
@@ -80,7 +80,7 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
     every = prose.islower()
     for start, end in _cut(prose):
         sentence = prose[start:end]
-        if (every or can_hold_a_name(sentence)) and not CODE_LINE.search(sentence):
+        if (every or can_hold_a_name(sentence)) and not is_code(sentence):
             yield start, sentence
 
 

@@ -30,19 +30,19 @@ _NUMBER: Final = (
 _BEFORE: Final = re.compile(rf"(?i)\b(?:{_WORDS}|answering)(?:s|ing|ed)?{_FILLERS}[:#.]?\s{{1,2}}({_NUMBER})")
 _LABEL: Final = r"[ \-]{1,2}(?:office|fax|mobile|cell|home|work|phone|tel)\b"
 _AFTER: Final = re.compile(rf"(?i)({_NUMBER}){_LABEL}")
-# What each pattern needs, as something that is looked for in no time.
-_ASKED: Final = (
-    (_BEFORE, re.compile(rf"(?i)\b(?:{_WORDS}|answering)")),
-    (_AFTER, re.compile(rf"(?i)\d{_LABEL}")),
-)
+# What each pattern needs, as something that is looked for in no time: in lower case, in less than none.
+_NEEDED: Final = (rf"\b(?:{_WORDS}|answering)", rf"\d{_LABEL}")
+_ASKED: Final = tuple(zip((_BEFORE, _AFTER), map(re.compile, _NEEDED), strict=True))
+_ASKED_ANY_CASE: Final = tuple(zip((_BEFORE, _AFTER), (re.compile(f"(?i){one}") for one in _NEEDED), strict=True))
 
 
 def named_phones(text: str) -> list[tuple[int, int, float]]:
     """Start, end and score of the numbers that `text` calls a phone number."""
     found = set()
+    lower, asked = (text.lower(), _ASKED) if text.isascii() else (text, _ASKED_ANY_CASE)
     for low, high in _around(text):
-        for pattern, needed in _ASKED:
-            for match in pattern.finditer(text, low, high) if needed.search(text, low, high) else ():
+        for pattern, needed in asked:
+            for match in pattern.finditer(text, low, high) if needed.search(lower, low, high) else ():
                 digits = sum(character.isdigit() for character in re.split("(?i)x|ext", match.group(1))[0])
                 if 7 <= digits <= 15:
                     found.add((match.start(1), match.end(1), SCORE))

@@ -217,7 +217,7 @@ def credit_card(view: View, start: int, end: int, place: Place, _real: bool) -> 
 
 def may_hold_ssn(view: View) -> bool:
     """Whether `ssn` could accept anything in the text."""
-    return bool(_SSN_FORM.search(view.text) or _SSN.search(f"{view.text.lower()} {view.lead}"))
+    return bool(_SSN_FORM.search(view.text) or _SSN.search(view.low))
 
 
 def ssn(view: View, start: int, end: int, place: Place, _real: bool) -> bool:
@@ -234,7 +234,7 @@ def ssn(view: View, start: int, end: int, place: Place, _real: bool) -> bool:
 
 def may_hold_nhs(view: View) -> bool:
     """Whether `nhs` could accept anything in the text."""
-    return bool(_NHS.search(f"{view.text.lower()} {view.lead}"))
+    return bool(_NHS.search(view.low))
 
 
 def nhs(view: View, start: int, _end: int, place: Place, _real: bool) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -43,7 +44,9 @@ class Entity:
     trigger: str
     plausible: plausible.Rule
     group: str
-    named: Callable[[View], bool] | None = None  # asked first: whether the rule could accept anything in the text
+    named: Callable[[View], bool] | None = (
+        None  # asked before the search: whether the rule could accept anything in the text
+    )
 
 
 @dataclass(frozen=True, order=True)
@@ -146,14 +149,17 @@ def find(
     if not only_secrets:
         if groups & BITS["ids"] and _IDS_TRIGGER.search(f"{view.text} {view.lead}"):
             spans.extend(_ids(view))
-        for entity in ENTITIES:
+        for entity in _of_groups(groups):
             # The test for addresses is dear in Python: where a column was asked, its answer will do.
             asked = entity.group == "address" and groups != ALL and not view.text.islower()
-            if not groups & BITS[entity.group] or (entity.named and not entity.named(view)):
-                continue
-            if asked or _COMPILED[entity.name].search(view.text):
+            if (asked or _COMPILED[entity.name].search(view.text)) and (not entity.named or entity.named(view)):
                 spans.extend(_of_entity(view, entity, documentation_is_real, spans))
     return without_overlaps(placed.span for placed in spans)
+
+
+@cache
+def _of_groups(groups: int) -> tuple[Entity, ...]:
+    return tuple(entity for entity in ENTITIES if groups & BITS[entity.group])
 
 
 @dataclass(frozen=True)
@@ -222,7 +228,7 @@ def _phones(view: View, before: Sequence[_Placed]) -> list[tuple[int, int, float
 
     Not asked for where the rule would refuse whatever it said, and inside findings of a higher rank that stay.
     """
-    stay = set(without_overlaps(placed.span for placed in before))
+    stay = without_overlaps(placed.span for placed in before)
     covered = sorted((placed.low, placed.high) for placed in before if placed.span in stay)
 
     def wanted(low: int, high: int) -> bool:
@@ -248,6 +254,9 @@ def _trimmed(view: View, start: int, end: int, entity: str) -> tuple[int, int]:
 
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
     """The spans that stay when the higher-ranked, then the longer, then the earlier one wins; in order."""
+    spans = list(spans)
+    if len(spans) < 2:
+        return spans
     kept: list[Span] = []
     for span in sorted(spans, key=lambda s: (_RANK[s.entity], s.start - s.end, s.start)):
         at = bisect_right(kept, span.start, key=lambda other: other.start)

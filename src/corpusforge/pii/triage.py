@@ -7,6 +7,8 @@ answers for a column at hundreds of megabytes a second. Only rows with a hit bec
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +17,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusforge.pii import addresses, ids
 from corpusforge.pii.context import INVISIBLE, WIDE
 from corpusforge.pii.recognisers import BITS, TRIGGERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    _Positions = npt.NDArray[np.int64]
 
 MESSAGE_COLUMNS = ("messages", "chosen", "rejected")
 MESSAGE_TEXTS = ("content", "reasoning", "name", "tool_call_id", "parts", "tool_calls", "extra")
@@ -28,26 +33,44 @@ STRUCT_TEXTS = (("rating", "by"), ("verifier", "spec"))
 
 _INVISIBLE = f"[{INVISIBLE}]"
 _JSON = r"^\s*[\[{]"  # how a text begins that may be JSON
+# Per group what is asked of a column, one step after the other: a text goes on that matches one of a step's patterns.
+_STEPS = {group: ((pattern,),) for group, pattern in TRIGGERS.items()} | {
+    "address": (addresses.TRIGGERS,),
+    "ids": (*ids.NEEDED, (ids.TRIGGER,)),
+}
 
 
 def triage(rows: pa.Table) -> npt.NDArray[np.uint32]:
     """Per row, a bit mask of the triggers (recognisers.BITS) that at least one of its texts pulls."""
     masks = np.zeros(rows.num_rows, np.uint32)
-    for texts, owner in columns(rows):
-        series = pl.Series(values=texts)
-        _pulled(masks, _cleaned(series), owner)
-        escaped = (series.str.contains("\\", literal=True) & series.str.contains(_JSON)).fill_null(False)
-        if escaped.any():
-            _pulled(masks, _cleaned(_unescaped(series.filter(escaped))), owner[escaped.to_numpy()])
+    parts = [part for texts, owner in columns(rows) for part in _read(pl.Series(values=texts), owner)]
+    # Where one text of a row has an address's trigger, all of them are searched: what an address needs may be in any.
+    placed = np.zeros(rows.num_rows, np.bool_)
+    for texts, owner in parts:
+        placed[owner[_where(texts, None, ((addresses.NEEDED,),))]] = True
+    for texts, owner in parts:
+        for group, steps in _STEPS.items():
+            hits = _where(texts, np.flatnonzero(placed[owner]) if group == "address" else None, steps)
+            if len(hits):
+                np.bitwise_or.at(masks, owner[hits], np.uint32(BITS[group]))
     return masks
 
 
-def _pulled(masks: npt.NDArray[np.uint32], texts: pl.Series, owner: npt.NDArray[np.int64]) -> None:
-    """Set the bits of the triggers that the texts pull, in the masks of the rows that own them."""
-    for group, pattern in TRIGGERS.items():
-        hits = texts.str.contains(pattern).fill_null(False).arg_true().to_numpy()
-        if len(hits):
-            np.bitwise_or.at(masks, owner[hits], np.uint32(BITS[group]))
+def _read(texts: pl.Series, owner: _Positions) -> Iterator[tuple[pl.Series, _Positions]]:
+    """The texts as they are, and those that may be JSON with escapes once more as their strings read."""
+    yield _cleaned(texts), owner
+    escaped = (texts.str.contains("\\", literal=True) & texts.str.contains(_JSON)).fill_null(False)
+    if escaped.any():
+        yield _cleaned(_unescaped(texts.filter(escaped))), owner[escaped.to_numpy()]
+
+
+def _where(texts: pl.Series, among: _Positions | None, steps: Sequence[Sequence[str]]) -> _Positions:
+    """Positions (of those in `among`, or of all) of the texts that match one pattern of each step."""
+    for patterns in steps:
+        some = texts if among is None else texts.gather(among)
+        hits = np.flatnonzero(reduce(or_, (some.str.contains(pattern) for pattern in patterns)).to_numpy())
+        among = hits if among is None else among[hits]
+    return np.arange(len(texts)) if among is None else among
 
 
 def columns(rows: pa.Table) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
@@ -90,8 +113,9 @@ def _characters(text: str) -> str:
 
 
 def _cleaned(texts: pl.Series) -> pl.Series:
-    """Without invisible characters and full-width forms, where any text has them."""
-    odd = texts.str.contains(f"[{INVISIBLE}{WIDE}]").fill_null(False)
+    """Without nulls, and without invisible characters and full-width forms where any text has them."""
+    texts = texts.fill_null("")
+    odd = texts.str.contains(f"[{INVISIBLE}{WIDE}]")
     if not odd.any():
         return texts
     plain = texts.filter(odd).str.replace_all(_INVISIBLE, "").str.normalize("NFKC")

@@ -34,7 +34,7 @@ from corpusforge import sample
 from corpusforge.errors import MissingKey
 from corpusforge.pii import keys, leaves, names, recognisers
 from corpusforge.pii import rows as _rows
-from corpusforge.pii.triage import triage
+from corpusforge.pii.triage import JSON_COLUMNS, MESSAGE_COLUMNS, triage
 from corpusforge.result import StageResult, ledger
 from corpusforge.stages._stage import Decided, Decision, Fetch, Inputs, StageConfig, configure, in_memory
 from corpusforge.stages._twins import take_on, taken_on, terms
@@ -67,6 +67,8 @@ FINDINGS: Final = pa.schema(
         ("action", pa.string()),
     ]
 )
+_FINDINGS_NAMES: Final = tuple(FINDINGS.names)
+_SEARCHED: Final = ("row_id", "language", *MESSAGE_COLUMNS, *JSON_COLUMNS, "verifier")
 _BATCH: Final = 256  # rows turned into Python objects at a time
 
 
@@ -140,7 +142,7 @@ def scan(rows: pa.Table, config: ScrubConfig | None = None, **options: Any) -> p
     """
     settings = configure(ScrubConfig, config, options)
     lines: list[dict[str, Any]] = []
-    for _, row, mask, namer in _candidates(rows, settings):
+    for _, row, mask, namer in _candidates(rows.select(_SEARCHED), settings):
         parts = leaves.leaves(row)
         try:
             found = _rows.search(parts, mask, _policy(settings, row), namer(list(enumerate(parts))) if namer else None)
@@ -162,7 +164,7 @@ def scan(rows: pa.Table, config: ScrubConfig | None = None, **options: Any) -> p
 
 def _finding(row_id: str, where: str, entity: str, span: tuple[int, int, float], by: tuple[str, str]) -> dict[str, Any]:
     values = (row_id, where, entity, *span, *by)
-    return dict(zip(FINDINGS.names, values, strict=True))
+    return dict(zip(_FINDINGS_NAMES, values, strict=True))
 
 
 def _policy(config: ScrubConfig, row: Mapping[str, Any]) -> _rows.Policy:
