@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -28,6 +29,7 @@ class Speed:
     scrubbed: float
     peer: float
     peer_count: int
+    middle: float  # of the ratios of the pairs, by processor time
 
     @property
     def ratio(self) -> float:
@@ -47,7 +49,7 @@ def texts_of(data: Path, name: str) -> list[str]:
     return found
 
 
-def compare(data: Path, names: str, sample: int, most: int) -> list[Speed]:
+def compare(data: Path, names: str, sample: int, most: int, times: int) -> list[Speed]:
     """One line for each set of texts. `sample` texts for the peer, at most `most` of each set for ours."""
     engine = Engine("blank" if names == "off" else "same_model")
     lines = []
@@ -57,14 +59,16 @@ def compare(data: Path, names: str, sample: int, most: int) -> list[Speed]:
         rows = as_rows(texts)
         scan(rows.slice(0, 20), names=names)
         engine.find(few[0])
-        # In turn, twice, and the better of each: other work on the machine must not decide.
+        # In turn, and the better of each: other work on the machine must not decide.
         ours, peer = [], []
-        for _ in range(2):
+        for _ in range(times):
             ours.append(_seconds(lambda rows=rows: scan(rows, names=names)))
             peer.append(_seconds(lambda few=few: [engine.find(text) for text in few]))
-        whole = _seconds(lambda rows=rows: scrub(rows, key="public-demo", names=names))
+        whole, _ = _seconds(lambda rows=rows: scrub(rows, key="public-demo", names=names))
         size, part = sum(map(len, texts)), sum(map(len, few))
-        lines.append(Speed(name, len(texts), size, size / min(ours), size / whole, part / min(peer), len(few)))
+        middle = median((size / own[1]) / (part / other[1]) for own, other in zip(ours, peer, strict=True))
+        own, other = size / min(ours)[0], part / min(peer)[0]
+        lines.append(Speed(name, len(texts), size, own, size / whole, other, len(few), middle))
     return lines
 
 
@@ -74,18 +78,22 @@ def _every(texts: list[str], wanted: int) -> list[str]:
     return texts[::step]
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _seconds(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds that pass, and seconds of the processor."""
+    start, own = time.perf_counter(), time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - own
 
 
 def table(lines: list[Speed], title: str) -> str:
     """All comparisons, and the ratio over all clean texts together."""
-    told = [f"{title:24} {'texts':>7} {'MB':>6} {'ours MB/s':>10} {'scrub MB/s':>10} {'peer MB/s':>10} {'ratio':>7}"]
+    rates = f"{'ours MB/s':>10} {'scrub MB/s':>10} {'peer MB/s':>10}"
+    told = [f"{title:24} {'texts':>7} {'MB':>6} {rates} {'ratio':>7} {'by CPU':>7}"]
     for line in lines:
         figures = f"{line.characters / 1e6:6.2f} {line.ours / 1e6:10.3f} {line.scrubbed / 1e6:10.3f}"
-        told.append(f"{line.texts:24} {line.count:7,} {figures} {line.peer / 1e6:10.4f} {line.ratio:6.1f}x")
+        told.append(
+            f"{line.texts:24} {line.count:7,} {figures} {line.peer / 1e6:10.4f} {line.ratio:6.1f}x {line.middle:6.1f}x"
+        )
     clean = [line for line in lines if line.texts != "pii"]
     size = sum(line.characters for line in clean)
     ratio = sum(line.characters / line.peer for line in clean) / sum(line.characters / line.ours for line in clean)
