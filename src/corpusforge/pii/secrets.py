@@ -101,13 +101,13 @@ RULES: Final = (
 ENTITIES: Final = tuple(dict.fromkeys(rule.entity for rule in RULES))
 # A text in which none of these occurs holds no secret that the rules know. In ASCII: `\w` makes such a search slow.
 TRIGGER: Final = (
-    r"PRIVATE KEY|A(?:KIA|SIA|IDA|ROA)[A-Z0-9]{16}|sk-[A-Za-z]|gh[pousr]_[A-Za-z0-9]|github_pat_"
+    r"PRIVATE KEY|A(?:KIA|SIA|IDA|ROA)[A-Z0-9]{16}|sk-[A-Za-z0-9_\-]{20}|gh[pousr]_[A-Za-z0-9]|github_pat_"
     r"|gl(?:pat|dt|rt|ft|soat|ptt|oas|cbt|imt)-|GR1348941|xox[abeoprs]-|hooks\.slack|AIza|[rs]k_(?:live|test)_"
     r"|hf_[A-Za-z]{30}|npm_[A-Za-z0-9]{36}|eyJ[A-Za-z0-9_\-]{8}|(?:Account|SharedAccess)Key=|SG\.[A-Za-z0-9_\-]{22}\."
     r"|(?:AC|SK|key-)[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]|sq0(?:csp|atp)-|[MNO][A-Za-z0-9_\-]{23,25}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9]"
     r"|[0-9]{8}:AA[A-Za-z0-9_\-]{33}|do[opr]_v1_|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_|pypi-AgE|dckr_(?:pat|oat)_"
     r"|v1\.0-[0-9a-f]{24}-|AKCp[A-Za-z0-9]{69}|://[^\s/:@]{0,80}:[^\s/]{3,120}@"
-    r"|(?i:passwd|password|passphrase|pwd|secret)[a-z0-9_\-]{0,16}[\"']?[ \t]{0,4}[:=]>?=?[ \t]{0,4}"
+    r"|(?i:passwd|password|passphrase|pwd|secret)[A-Za-z0-9_\-]{0,16}[\"']?[ \t]{0,4}[:=]>?=?[ \t]{0,4}"
     r"[\"'][!#&(-;=?-z|~]{8}"
     r"|(?i:key|secret|token|passwd|password|bearer)[\"']?[ \t]{0,8}[:= \t]>?=?[ \t]{0,8}[\"']?[A-Za-z0-9+/_\-.~]{16}"
 )
