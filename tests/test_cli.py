@@ -194,6 +194,28 @@ def test_a_key_is_made_once_and_told_only_by_its_fingerprint(
     assert main(["key", "new", str(place)]) == 4
 
 
+def test_the_line_that_a_new_key_gives_fits_under_scrub(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["key", "new", "key"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    path = project.root / "params.yaml"
+    path.write_text(path.read_text().replace("scrub:\n", f"scrub:\n{line}\n").replace("  key: public-demo\n", ""))
+    assert main(["key", "fingerprint", "--project", str(project.root), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["key"] == f"file:{tmp_path / 'key'}"
+
+
+def test_params_that_are_no_yaml_are_told_with_their_line_by_sync(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = project.root / "params.yaml"
+    path.write_text(path.read_text() + "params.yaml: scrub: {key: public-demo}\n")
+    assert main(["sync"]) == 4
+    assert "params.yaml:" in (said := capsys.readouterr().err)
+    assert "not YAML" in said
+
+
 def test_doctor_exits_with_1_when_the_key_is_missing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     path = project.root / "params.yaml"
     path.write_text(path.read_text().replace("public-demo", "env:NO_SUCH_KEY_HERE"))

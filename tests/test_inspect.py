@@ -76,6 +76,19 @@ def test_a_row_of_shards_of_several_kinds_is_found_and_an_unknown_one_is_an_erro
         inspect(tmp_path / "shards", row="nobody")
 
 
+def test_a_stages_name_alone_is_told_where_its_rows_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data" / "scrub").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SourceError, match="did you mean data/scrub"):
+        inspect("scrub")
+
+
+def test_counts_of_findings_are_shown_as_an_object(tmp_path: Path) -> None:
+    found = pa.array([[("EMAIL_ADDRESS", 2)]], pa.map_(pa.string(), pa.int32()))
+    pq.write_table(table([row(1, "a")]).append_column("pii", found), tmp_path / "a.parquet")
+    assert 'pii: {"EMAIL_ADDRESS": 2}' in str(inspect(tmp_path / "a.parquet"))
+
+
 def test_all_files_of_a_folder_are_counted(tmp_path: Path) -> None:
     for name in ("a/x.jsonl", "b/x.jsonl"):
         (tmp_path / name).parent.mkdir()

@@ -26,7 +26,8 @@ KEY_FILE: Final = "~/.config/corpusforge/key"
 IGNORED: Final = ".corpusforge/\n/releases/\n/dvc_plots/\n/data/*\n!/data/.gitkeep\n"
 README: Final = """# {name}
 
-A CorpusForge project. `dvc repro` builds the corpus, `corpusforge publish` releases it.
+A CorpusForge project. `corpusforge doctor` says what is missing. `corpusforge sync` takes up changes in `params.yaml`,
+`dvc repro` builds the corpus, `corpusforge publish` releases it.
 
 | file | what |
 | --- | --- |

@@ -168,7 +168,8 @@ def _open(place: Path) -> list[Looked]:
     from corpusforge.io import tables
 
     if not place.exists():
-        raise SourceError(f"{place} does not exist")
+        hint = f"did you mean data/{place}?" if Path("data", place).exists() else ""
+        raise SourceError(f"{place} does not exist", hint=hint)
     if not place.is_file() and not place.is_dir():
         raise SourceError(f"{place} is neither a file nor a folder", hint="write what it gives to a file first")
     if tables.is_parquet(place):
@@ -344,6 +345,8 @@ def _plain(value: Any, clip: int | None) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner, clip) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
+        if value and all(isinstance(one, tuple) for one in value) and len(dict(value)) == len(value):  # a map
+            return _plain(dict(value), clip)
         items = [_plain(inner, clip) for inner in value[: _TOP if clip else None]]
         return [*items, f"(and {len(value) - _TOP} more)"] if clip and len(value) > _TOP else items
     if isinstance(value, bytes):

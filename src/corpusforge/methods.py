@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from corpusforge import graph
+from corpusforge.config import load_params
 from corpusforge.distributions import installed, owner
 from corpusforge.errors import StaleLockError
 from corpusforge.io import atomic, encoders, forgotten, index, layers
@@ -181,6 +182,7 @@ def sync(project: Project) -> list[str]:
 def _complete_params(project: Project) -> list[str]:
     """Append an empty block for every stage that params.yaml leaves out: DVC only follows blocks that exist."""
     path = project.root / "params.yaml"
+    load_params(path)  # what is wrong in it is said with its line
     text = path.read_text(encoding="utf-8")
     present = YAML(typ="safe").load(text) or {}
     trains = any(name in present for name in graph.TRAINING)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _NAMES = ("findings", "by_source_and_entity", "by_field", "kept_by_config", "left_in_verifier", "names_not_scanned")
 _AGAIN = "`dvc checkout` brings it back; else `dvc repro --force scrub`"
 ROWS = 500  # rows looked at again unless told otherwise
+_NAMES = "rows in which nobody looked for names; `scrub: {names: spacy}` does in English ones"
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +47,7 @@ class ScrubReport(Showable):
             Block("replaced", ("entity", "findings"), list(data["findings"].items())),
             Block("by source", ("source", "entity", "findings"), _flat(data["by_source_and_entity"])),
             Block("by field", ("field", "entity", "findings"), _flat(data["by_field"])),
-            Block("names not scanned", ("language", "rows"), list(data["names_not_scanned"].items())),
+            Block("names not scanned", ("language", "rows"), list(data["names_not_scanned"].items()), _NAMES),
         ]
         lines = [
             (name, one["findings"], one["rows"], f"{one['low']:.2%} to {one['high']:.2%}")

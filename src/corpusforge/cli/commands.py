@@ -330,7 +330,11 @@ def key_new(
 
     made = new_key(path)
     found = {"path": str(made), "fingerprint": fingerprint(load_key(f"file:{made.resolve()}", Path("/nowhere")))}
-    output.emit(found if json else f"{made}: {found['fingerprint']}\nparams.yaml: scrub: {{key: file:{path}}}", json)
+    written = path if str(path).startswith("~") else made.resolve()
+    output.emit(
+        found if json else f"{made}: {found['fingerprint']}\nunder `scrub:` in params.yaml:\n  key: file:{written}",
+        json,
+    )
 
 
 @key.command("fingerprint")

@@ -10,7 +10,8 @@ from corpusforge.errors import ConfigError, MissingKey
 from corpusforge.pii.keys import PUBLIC_DEMO, PUBLIC_DEMO_KEY, check_key
 
 _HOW = (
-    "make one with `corpusforge key new` and put the line that it prints into params.yaml, "
+    "make one with `corpusforge key new` and put the line that it prints under `scrub:` in params.yaml "
+    '(in Python: key="file:PATH"), '
     "or set `scrub.key: public-demo` for data that is public anyway"
 )
 

@@ -62,8 +62,15 @@ def _of_leaf(leaf: leaves.Leaf) -> Iterator[str]:
             continue
         for start, end in places:
             value = view.text[start:end].strip()
-            if not marks.TAG.fullmatch(value) and not (ours and ours(value)):
+            whole = _number_around(view.text, start, end) if entity == "PHONE_NUMBER" else value
+            if not marks.TAG.fullmatch(value) and not (ours and (ours(value) or ours(whole))):
                 yield entity
+
+
+def _number_around(text: str, start: int, end: int) -> str:
+    """The number that a finding is the end of: a region may take `0284201` of `+49 00 0284201` for one."""
+    found = re.search(r"\+[\d (.)\-]*$", text[max(0, start - 16) : start])
+    return (found.group() if found else "") + text[start:end].strip()
 
 
 def _raw(text: str, entity: str) -> Iterable[tuple[int, int, float]]:
