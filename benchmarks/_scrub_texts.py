@@ -1,10 +1,8 @@
 """What the scrub benchmark reads: public data sets as rows, and labelled sentences in two halves.
 
 The sentences come from templates. A template is in one half or the other, by a hash of its id, so that nothing that was
-tuned on one half has seen a sentence of the other half's templates. The labels are taken as they are, with three faults
-that are known: two files name kinds differently (`ADDRESS` here is `STREET_ADDRESS` there, and cities and countries are
-`LOCATION` here and `GPE` there); one template's placeholders were never filled, so its labels say nothing; a postal
-address is sometimes one label and sometimes a label for each part. Nothing is tuned to them.
+tuned on one half has seen a sentence of the other half's templates. The labels are taken as they are, with the faults
+that `scrub.py --only labels` counts. Nothing is tuned to them.
 """
 
 from __future__ import annotations
