@@ -49,6 +49,17 @@ def test_counts_per_entity_source_and_field(project):
     assert sum(found["names_not_scanned"].values()) == 21
 
 
+def test_own_ids_that_hold_personal_data_are_counted_and_not_shown(tmp_path):
+    desk = [{**chat(1), "id": "zoe.quill@corp-mail.com"}, {**chat(2), "id": "c2"}]
+    made = make_project(tmp_path, {"desk": desk})
+    for name in ("ingest", "dedupe", "filter", "scrub"):
+        run_stage(made, name)
+    found = cf.scrub_report(made)
+    assert found.to_dict()["in_own_ids"] == {"EMAIL_ADDRESS": 1}
+    assert "ids that hold personal data" in str(found)
+    assert "zoe.quill" not in str(found)
+
+
 def test_what_may_be_left_is_counted_with_an_interval(project):
     leaks = cf.scrub_report(project).to_dict()["leaks"]
     assert (leaks["rows"], leaks["sampled"], leaks["by_rules"]) == (21, 21, {})

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 
     from corpusforge.project import Project
 
-_NAMES = ("findings", "by_source_and_entity", "by_field", "kept_by_config", "left_in_verifier", "names_not_scanned")
+_FIGURES = (
+    *("findings", "by_source_and_entity", "by_field", "kept_by_config", "left_in_verifier", "names_not_scanned"),
+    "in_own_ids",
+)
 _AGAIN = "`dvc checkout` brings it back; else `dvc repro --force scrub`"
 ROWS = 500  # rows looked at again unless told otherwise
+_OWN_IDS = "ids that hold personal data, in ledgers, shards and releases: docs/stages/scrub.md, own ids"
 _NAMES = "rows in which nobody looked for names; `scrub: {names: spacy}` does in English ones"
 
 
@@ -38,7 +42,7 @@ class ScrubReport(Showable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {name: dict(self.figures.get(name, {})) for name in _NAMES} | {"leaks": dict(self.leaks)}
+        return {name: dict(self.figures.get(name, {})) for name in _FIGURES} | {"leaks": dict(self.leaks)}
 
     def shown(self) -> Shown:
         """One table per question."""
@@ -49,6 +53,7 @@ class ScrubReport(Showable):
             Block("by field", ("field", "entity", "findings"), _flat(data["by_field"])),
             Block("names not scanned", ("language", "rows"), list(data["names_not_scanned"].items()), _NAMES),
         ]
+        blocks.append(Block("own ids left as they are", ("entity", "rows"), list(data["in_own_ids"].items()), _OWN_IDS))
         lines = [
             (name, one["findings"], one["rows"], f"{one['low']:.2%} to {one['high']:.2%}")
             for name, one in self.leaks["entities"].items()
@@ -82,7 +87,7 @@ def scrub_report(project: str | Path | Project = ".", *, rows: int = ROWS) -> Sc
     if not here.figures_path("scrub").is_file():
         raise ProjectError("scrub has not run here: data/scrub is absent", hint="dvc repro scrub")
     figures = here.metrics("scrub")
-    if not all(isinstance(figures.get(name, {}), dict) and _counts(figures.get(name, {})) for name in _NAMES):
+    if not all(isinstance(figures.get(name, {}), dict) and _counts(figures.get(name, {})) for name in _FIGURES):
         raise ProjectError("data/scrub/figures.json holds no figures of scrub", hint=_AGAIN)
     if not here.parts("scrub"):
         raise ProjectError("data/scrub has figures and no rows", hint=_AGAIN)

@@ -353,6 +353,10 @@ def _warnings(report: Mapping[str, Any], facts: Facts) -> list[str]:
         said.append(
             f"names of people were not looked for in {sum(unscanned.values()):,} rows ({each}): see scrub.names"
         )
+    named = facts.metrics["scrub"].get("in_own_ids", {})
+    if named:
+        each = ", ".join(f"{entity} in {rows:,}" for entity, rows in _ordered(named).items())
+        said.append(f"own ids of rows hold personal data ({each}), and stay: docs/stages/scrub.md, own ids")
     if not report["contamination"].get("benchmarks"):
         said.append("no benchmark is declared: contamination was not looked for")
     ungraded = sum(report["difficulty"]["not_graded"].values())

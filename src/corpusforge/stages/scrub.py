@@ -32,7 +32,7 @@ from pydantic import Field, field_validator, model_validator
 
 from corpusforge import sample
 from corpusforge.errors import MissingKey
-from corpusforge.pii import keys, leaves, names, recognisers
+from corpusforge.pii import keys, leaves, names, own_ids, recognisers
 from corpusforge.pii import rows as _rows
 from corpusforge.pii.triage import JSON_COLUMNS, MESSAGE_COLUMNS, triage
 from corpusforge.result import StageResult, ledger
@@ -380,6 +380,7 @@ def _metrics(table: pa.Table, plans: Sequence[Mapping[str, Any]], config: ScrubC
         "kept_by_config": dict(sorted(totals["kept"].items())),
         "left_in_verifier": dict(sorted(totals["in_verifier"].items())),
         "names_not_scanned": dict(sorted(unscanned.items())),
+        "in_own_ids": dict(sorted(own_ids.count(pc.struct_field(table["source"], "record_id")).items())),
     }
 
 
