@@ -2,17 +2,24 @@
 
 A reference solution is put into a row as what an assistant said, so that it is searched like any other text; what comes
 out is run against the tests as they were published.
+
+With names, most changed rows hold a name: word problems are about people, who are made up, which no rule can tell from
+the text. So rows are sorted by a rule: a name counts as one by its form when no word of it is written in small
+letters anywhere in the five sets. Places and organisations are nobody's personal data by themselves.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from _scrub_texts import HARM, rows_of
 
+from corpusforge.pii import leaves
 from corpusforge.stages.scrub import scan, scrub
 from corpusforge.verify import verify_many
 
@@ -45,6 +52,53 @@ def told(data: Path, names: str, real: frozenset[str]) -> tuple[str, bool]:
             lines.append(f"    {row_id:36} {mark:18} " + "; ".join(" ".join(one) for one in what))
     lines.append(f"not personal: {wrong} of {total:,} rows ({100 * wrong / total:.3f} %, at most 0.1 %)")
     return "\n".join(lines), wrong <= total / 1000
+
+
+SORTS = ("personal in form", "a name by its form", "places and organisations", "no name by its form", "something else")
+_WORD = re.compile(r"[^\W\d_][^\W_]*")
+
+
+def named(data: Path, most: int, real: frozenset[str]) -> str:
+    """A table: per set, rows changed with names on, and how many of each sort; at most `most` rows of each set."""
+    sets = {name: rows_of(data, name).slice(0, most) for name in HARM}
+    small = {word for rows in sets.values() for word in _in_small_letters(rows)}
+    lines = [f"{'names: spacy':14}{'rows':>7}{'changed':>9}{'share':>8}  " + "  ".join(SORTS)]
+    for name, rows in sets.items():
+        sorts = _sorted(rows, small, real)
+        changed_rows = sum(sorts.values())
+        cells = "  ".join(f"{sorts[sort]:>{len(sort)},}" for sort in SORTS)
+        lines.append(f"{name:14}{rows.num_rows:7,}{changed_rows:9,}{changed_rows / rows.num_rows:8.1%}  {cells}")
+    return "\n".join(lines)
+
+
+def _in_small_letters(rows: pa.Table) -> set[str]:
+    texts = (leaf.text for row in rows.to_pylist() for leaf in leaves.leaves(row))
+    return {word for text in texts for word in _WORD.findall(text) if word.islower()}
+
+
+def _sorted(rows: pa.Table, small: set[str], real: frozenset[str]) -> Counter[str]:
+    """Changed rows per sort, the first of SORTS that holds."""
+    result = scrub(rows, key="public-demo", names="spacy")
+    touched = {line["row_id"] for line in [*result.changes.to_pylist(), *result.dropped.to_pylist()]}
+    some = rows.filter(pc.is_in(rows["row_id"], value_set=pa.array(sorted(touched), pa.string())))
+    texts = {row["row_id"]: {leaf.path: leaf.text for leaf in leaves.leaves(row)} for row in some.to_pylist()}
+    found: dict[str, set[str]] = {row_id: set() for row_id in touched}
+    for one in scan(some, names="spacy").to_pylist():
+        if one["action"] != "keep":
+            value = texts[one["row_id"]].get(one["field"], "")[one["start"] : one["end"]]
+            is_name = one["entity"] == "PERSON" and not any(w.lower() in small for w in _WORD.findall(value))
+            found[one["row_id"]].add("name" if is_name else one["entity"])
+    return Counter(_sort(row_id in real, what) for row_id, what in found.items())
+
+
+def _sort(is_real: bool, what: set[str]) -> str:
+    if is_real:
+        return SORTS[0]
+    if "name" in what:
+        return SORTS[1]
+    if what and what <= {"LOCATION", "ORGANIZATION"}:
+        return SORTS[2]
+    return SORTS[3] if "PERSON" in what else SORTS[4]
 
 
 def references(data: Path, name: str, names: str) -> tuple[int, int, int]:

@@ -53,6 +53,19 @@ def test_words_that_are_nobody(text):
     assert people(text) == []
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        'def check(address):\n    try:\n        return "Invalid Email"\n    except KeyError:\n        return "MSP"',
+        "def is_prime(n):\n    return -1 if n < 2 else any(map(lambda x: n % int(x), str(n)))",
+        'def words(text):\n    """\n    words("Hi, my name is Tuvoli") == ["Tuvoli"]\n    """\n    return False',
+    ],
+)
+def test_code_without_a_fence_has_no_names(code):
+    assert next(names.find([code])) == []
+    assert people(f"My name is Tuvoli.\n{code}\nMr. Okoro wrote it.") == ["Tuvoli", "Okoro"]
+
+
 @given(TEXTS, TEXTS)
 def test_a_text_does_not_change_what_is_found_in_another(one, other):
     alone = [next(names.find([text])) for text in (one, other)]

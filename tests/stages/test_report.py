@@ -101,6 +101,12 @@ def test_an_unknown_licence_and_a_vanished_source_are_warned_of() -> None:
     assert "source b: none of its rows is in the shards" in warnings
 
 
+def test_own_ids_that_hold_personal_data_are_warned_of() -> None:
+    metrics = facts().metrics
+    said = report_of(facts(metrics={**metrics, "scrub": {**metrics["scrub"], "in_own_ids": {"EMAIL_ADDRESS": 2}}}))
+    assert any("own ids of rows hold personal data (EMAIL_ADDRESS in 2)" in line for line in said["warnings"])
+
+
 def test_rows_without_a_grade_are_counted_apart() -> None:
     difficulty = report_of(facts())["difficulty"]
     assert difficulty["bins"] == {"sft": [0, 0, 0, 0, 7, 0, 0, 0, 0, 0]}

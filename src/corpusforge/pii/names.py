@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.errors import MissingExtra
 from corpusforge.pii import invented, name_rules
+from corpusforge.pii.blocks import blocks
 from corpusforge.pii.context import View, is_code
 from corpusforge.pii.marks import TAG
 from corpusforge.pii.recognisers import NAMES, Span, without_overlaps
@@ -40,6 +41,8 @@ _SENTENCE: Final = re.compile(
     r"[\"')\]]{0,2}(?=\s+[\"'(\[]?[A-Z0-9])|(?=\n)|\Z)"
 )
 _MARKED: Final = re.compile(r"[`$]|~~~|<<|\\[\[(]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_PROGRAM: Final = re.compile(r"[<>@{}\[\]=`\n*+_\\|;%]|\w\(|\)\.")  # what no name has in it: `groupby(nums`
 _CAPITALISED: Final = re.compile(r"[A-Z\u00c0-\u00de][\w'’\-]*")
 
 Ents = tuple[tuple[int, int, str], ...]
@@ -120,9 +123,8 @@ def _ents(wanted: Iterable[str]) -> dict[str, Ents]:
 
 def _prose(text: str) -> str:
     """The text with code and maths turned into blanks, so that positions stay."""
-    if not _MARKED.search(text):
-        return text
-    for regions in View(text, keep_all=True).regions:
+    marked = View(text, keep_all=True).regions if _MARKED.search(text) else ()
+    for regions in (*marked, blocks(text)):
         pieces, last = [], 0
         for low, high in regions:
             pieces += [text[last:low], _VISIBLE.sub(" ", text[low:high])]
@@ -141,4 +143,4 @@ def _is_new(text: str, span: Span) -> bool:
         return False
     if value.strip(".").upper() in TERMS:
         return False
-    return not any(character in "<>@{}[]=`\n" for character in value)
+    return len(_LETTER.findall(value)) > 1 and not _PROGRAM.search(value)

@@ -25,11 +25,13 @@ FUNCTION_WORDS: Final = frozenset(
     friday saturday sunday english god sorry hi hello hey dear sir madam mom dad mum bot user assistant human
     """.split()  # noqa: SIM905
 )
-# Abbreviations that the model takes for organisations.
+# Abbreviations, and words of programs and maths, that the model takes for organisations and people.
 TERMS: Final = frozenset(
     """
     AI API ATM CC CEO CFO CTO CV CVC CVV DNS DOB FAQ GPS HR HTML HTTP IBAN ID IP IQ IT JSON MAC OK PC PDF PIN PO Q SMS
-    SQL SSN TV URL USB VAT WIFI WI-FI ZIP AM PM BC AD DIY ETA FYI ASAP RSVP
+    SQL SSN TV URL USB VAT WIFI WI-FI ZIP AM PM BC AD DIY ETA FYI ASAP RSVP PS P.S PPS P.P.S
+    ASCII CSV XML RGB XOR GCD LCM BMI USD EUR GBP TRUE FALSE TRUE/FALSE NONE NULL INTEGER STRING BOOLEAN JAVA JAVASCRIPT
+    PYTHON MARKDOWN JDBC KEYERROR VALUEERROR TYPEERROR FIBONACCI
     """.split()  # noqa: SIM905
 )
 
