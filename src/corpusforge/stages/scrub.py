@@ -34,7 +34,7 @@ from corpusforge import sample
 from corpusforge.errors import MissingKey
 from corpusforge.pii import keys, leaves, names, own_ids, recognisers
 from corpusforge.pii import rows as _rows
-from corpusforge.pii.triage import JSON_COLUMNS, MESSAGE_COLUMNS, triage
+from corpusforge.pii.triage import JSON_COLUMNS, MESSAGE_COLUMNS, STRUCT_TEXTS, triage
 from corpusforge.result import StageResult, ledger
 from corpusforge.stages._stage import Decided, Decision, Fetch, Inputs, StageConfig, configure, in_memory
 from corpusforge.stages._twins import take_on, taken_on, terms
@@ -68,7 +68,7 @@ FINDINGS: Final = pa.schema(
     ]
 )
 _FINDINGS_NAMES: Final = tuple(FINDINGS.names)
-_SEARCHED: Final = ("row_id", "language", *MESSAGE_COLUMNS, *JSON_COLUMNS, "verifier")
+_SEARCHED: Final = ("row_id", "language", *MESSAGE_COLUMNS, *JSON_COLUMNS, *(name for name, _ in STRUCT_TEXTS))
 _BATCH: Final = 256  # rows turned into Python objects at a time
 
 
