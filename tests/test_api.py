@@ -39,6 +39,7 @@ PUBLIC = [
     "forget",
     "gate",
     "grade",
+    "health",
     "index_files",
     "ingest",
     "inspect",
@@ -50,6 +51,8 @@ PUBLIC = [
     "shape",
     "sources",
     "trace",
+    "verify",
+    "verify_tasks",
     "write_shards",
 ]
 
@@ -88,7 +91,7 @@ def test_the_verbs_chain_from_file_to_shards(raw: Path, tmp_path: Path) -> None:
     rows = cf.read(raw, source={"name": "chats", "origin": "human", "license": "MIT"})
     result = cf.dedupe(rows, threshold=0.9)
     assert result.explain("again").detail["kept"] == "chats#5"
-    for stage in (cf.filter, lambda rows: cf.scrub(rows, key="public-demo"), cf.grade, cf.blend):
+    for stage in (cf.filter, lambda rows: cf.scrub(rows, key="public-demo"), cf.health, cf.grade, cf.blend):
         result = stage(result.kept)
         assert result.kept.num_rows == 30
     manifest = cf.write_shards(result.kept, tmp_path / "shards")

@@ -71,7 +71,8 @@ def test_every_planted_fault_left_for_its_reason(project):
         "repeats": ("filter", "repetition"),
         "roles": ("filter", "broken_roles"),
         "equal": ("filter", "equal_answers"),
+        "no-gold": ("health", "unverifiable_gold"),
         "leak": ("decontaminate", "benchmark_question"),
     }
     assert {name: gone.get(name) for name in expected} == expected
-    assert {stage for stage, _ in gone.values()} == {"ingest", "dedupe", "filter", "decontaminate"}
+    assert {stage for stage, _ in gone.values()} == {"ingest", "dedupe", "filter", "health", "decontaminate"}

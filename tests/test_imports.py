@@ -58,7 +58,7 @@ def test_import_brings_at_most_twice_the_modules_of_polars_and_pyarrow():
     assert len(modules("import corpusforge")) <= 2 * len(modules("import polars, pyarrow"))
 
 
-@pytest.mark.parametrize("stage", ["dedupe", "filter", "scrub", "grade", "decontaminate", "blend", "shard"])
+@pytest.mark.parametrize("stage", ["dedupe", "filter", "scrub", "health", "grade", "decontaminate", "blend", "shard"])
 def test_a_stage_loads_nothing_heavy(stage):
     """Kernels and recognisers are imported when a stage runs."""
     assert modules(f"import corpusforge.stages.{stage}") & HEAVY == set()

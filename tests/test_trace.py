@@ -102,6 +102,6 @@ def test_a_release_tells_the_same_end_as_its_project(corpus, identifier):
 
 def test_the_text_has_a_line_per_stage(corpus):
     text = str(trace("chat-3", corpus))
-    for stage in ("ingest", "dedupe", "filter", "scrub", "grade", "decontaminate", "blend", "shard"):
+    for stage in ("ingest", "dedupe", "filter", "scrub", "health", "grade", "decontaminate", "blend", "shard"):
         assert f"\n  {stage} " in text
     assert trace("chat-3", corpus).to_dict()["rows"][0]["status"] == "in shards"

@@ -35,6 +35,7 @@ _PUBLIC: Final = {
     "forget": "corpusforge.api",
     "gate": "corpusforge.api",
     "grade": "corpusforge.api",
+    "health": "corpusforge.api",
     "index_files": "corpusforge.api",
     "ingest": "corpusforge.api",
     "inspect": "corpusforge.api",
@@ -46,6 +47,8 @@ _PUBLIC: Final = {
     "shape": "corpusforge.shapes.own",
     "sources": "corpusforge.api",
     "trace": "corpusforge.api",
+    "verify": "corpusforge.api",
+    "verify_tasks": "corpusforge.api",
     "write_shards": "corpusforge.api",
 }
 __all__ = sorted([*_PUBLIC, "__version__"])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from corpusforge.scrub_report import ScrubReport
     from corpusforge.sources import SourceTable
     from corpusforge.trace import Trace
+    from corpusforge.verify import Verdict
+    from corpusforge.verify_tasks import VerifiedTasks
 
 __all__ = [
     "blend",
@@ -54,6 +56,7 @@ __all__ = [
     "forget",
     "gate",
     "grade",
+    "health",
     "index_files",
     "ingest",
     "inspect",
@@ -64,6 +67,8 @@ __all__ = [
     "scrub_report",
     "sources",
     "trace",
+    "verify",
+    "verify_tasks",
     "write_shards",
 ]
 
@@ -188,6 +193,41 @@ def scrub_report(project: str | Path | Project = ".", *, rows: int = 500) -> Scr
     from corpusforge.scrub_report import scrub_report as look
 
     return look(project, rows=rows)
+
+
+def health(rows: pa.Table, **options: Any) -> StageResult:
+    """Drop tasks whose verifier fails a right answer or passes a wrong one. Programs of code tasks run confined."""
+    from corpusforge.stages.health import health as stage
+
+    return stage(_rows(rows, "health"), **options)
+
+
+def verify(task: Any, completion: Any) -> Verdict:
+    """Check one completion (a text, or messages) of a task: a row, a line of a task shard, `{"verifier": …}`.
+
+    Raises MissingExtra when the package that the kind needs is not installed, and nothing because of what it is given.
+    """
+    from corpusforge.verify import verify as check_one
+
+    return check_one(task, completion)
+
+
+def verify_tasks(
+    paths: Any,
+    *,
+    source: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> VerifiedTasks:
+    """Say how healthy the verifiers of tasks are: those of a file, folder or glob, of several, or of rows in memory.
+
+    `limit` tries the first so many tasks of each kind; `source` says how files are read, as in `check`; keyword
+    arguments are the fields of HealthConfig. Raises SourceError where there is no task, ConfigError.
+    """
+    from corpusforge.verify_tasks import verify_tasks as try_all
+
+    return try_all(paths, source=source, limit=limit, progress=progress, **options)
 
 
 def grade(rows: pa.Table, **options: Any) -> StageResult:

@@ -140,7 +140,7 @@ def check(
     say = progress or (lambda _what: None)
     say("reading")
     named = memory.are_paths(path)
-    read = read_with_ledger(_data_of(Path(path)), source) if named else memory.read_records(path, source)
+    read = read_with_ledger(data_of(Path(path)), source) if named else memory.read_records(path, source)
     items = _benchmark_items(benchmarks)
     found, dedupe_pairs = _look(read, chosen, items, say)
     rows = read.kept
@@ -163,7 +163,7 @@ def check(
     )
 
 
-def _data_of(place: Path) -> str:
+def data_of(place: Path) -> str:
     """The path to read: of a folder of shards, the Parquet files and not the manifest beside them."""
     ours = (place / "manifest.json").is_file() and any(place.rglob("*.parquet"))
     return str(place / "**" / "*.parquet") if ours else str(place)

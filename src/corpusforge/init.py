@@ -194,6 +194,8 @@ filter: {{}}
 scrub:
   key: env:CORPUSFORGE_KEY  # where the key of the stand-ins comes from: env:NAME, or file:PATH outside git
 
+health: {{}}
+
 grade: {{}}
 
 decontaminate:

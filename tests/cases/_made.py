@@ -11,6 +11,7 @@ from tests.cases._case import Case, load_case
 from tests.cases._world import read_back
 
 import corpusforge as cf
+from corpusforge.verify.reward import reward
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +133,12 @@ def one_sided(patch: pytest.MonkeyPatch) -> None:
         "tests.cases._words_verdicts.outcomes",
         lambda records, gold="gold", _="": ["equal" if gold == "gold" else "x"] * len(records),
     )
+
+
+def zero_for_undecided(patch: pytest.MonkeyPatch) -> None:
+    """Spoil the reward: what is undecided is worth as little as what is wrong."""
+    true = reward
+    patch.setattr("tests.cases._words_verdicts.reward", lambda **given: [one or 0.0 for one in true(**given)])
 
 
 def lost_shard(patch: pytest.MonkeyPatch) -> None:

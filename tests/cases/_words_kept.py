@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 
 @word
-def kept_exactly(world: World, ids: list[str]) -> Iterator[str]:
-    """These ids are left, each once, and no others."""
-    if Counter(world.ids) != Counter(ids):
-        yield f"left are {sorted(world.ids)}, expected {sorted(ids)}"
+def kept_exactly(world: World, ids: list[str], set: str | None = None) -> Iterator[str]:
+    """These ids are left, each once, and no others; `set` "RL" asks for the tasks among them."""
+    if set not in (None, "RL"):
+        raise CaseError(f"the runner does not know the set {set!r}")
+    left = [view.id for view in world.views if set is None or view.facts["kind"] == "task"]
+    if Counter(left) != Counter(ids):
+        yield f"left are {sorted(left)}, expected {sorted(ids)}"
 
 
 @word

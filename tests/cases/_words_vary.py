@@ -40,6 +40,7 @@ class Way:
     environment: dict[str, str] | None = None  # run in a process of its own, with this in its environment
     block: int = blocks.SIZE  # bytes that the reader takes at once
     cancelled: float | None = None  # cancel a call so far into it, before the one that is looked at
+    runner: str = ""  # who calls the verifier
 
 
 @word
@@ -68,7 +69,8 @@ def bounded(
     limit = seconds if seconds is not None else (seconds_per_row or 0) * len(world.originals)
     if not limit and peak_mib is None:
         raise CaseError("bounded needs a limit")
-    told = _apart(world, Way("limits"), "kept ids", f"bounded-{seconds}-{peak_mib}", repeat)
+    judged = any("pred" in original.value for original in world.originals.values())
+    told = _apart(world, Way("limits"), "verdicts" if judged else "kept ids", f"bounded-{seconds}-{peak_mib}", repeat)
     if limit and told["seconds"] > limit:
         yield f"it took {told['seconds']:.1f} s, expected at most {limit}"
     if peak_mib is not None and told["peak_mib"] > peak_mib:
@@ -92,12 +94,16 @@ COMPARED: Final[dict[str, Callable[[World], Any]]] = {
     "bytes": _bytes,
     "output file hashes": _bytes,
 }
-"""What an outcome is, by how it is compared; a value that JSON can hold."""
+"""What an outcome is, by how it is compared; a value that JSON can hold. Words of other topics add theirs."""
+RUNNERS: Final[dict[str, Callable[[World], Any]]] = {}
+"""Phrases of `vary` that say who calls the verifier, and the outcome it gets."""
 
 
 def _ways(world: World, phrase: str) -> list[Way]:
     """The ways that a phrase of `vary` means. Raises CaseError for one that nobody has mapped."""
     name, _, listed = phrase.partition(" ")
+    if phrase in RUNNERS:
+        return [Way(phrase, runner=phrase)]
     if name == "workers":
         return [Way(f"{n} workers", environment={"CORPUSFORGE_WORKERS": n}) for n in listed.split("/")]
     if name == "PYTHONHASHSEED":
@@ -149,6 +155,8 @@ def _made(folder: Path) -> Path:
 
 def _outcome(world: World, way: Way, compare: str, place: str) -> Any:
     """What the case gives, run in this way."""
+    if way.runner:
+        return RUNNERS[way.runner](world)
     if way.environment is not None:
         return _apart(world, way, compare, place)["outcome"]
     return COMPARED[compare](_again(world, way, place))

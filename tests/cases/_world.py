@@ -35,7 +35,7 @@ VERBS: Final = {
     "dedup": ("dedupe",),
     "pii": ("scrub",),
     "contamination": ("decontaminate",),
-    "grade": ("grade",),
+    "grade": ("health", "grade"),
     "blend": ("blend",),
 }
 """The verbs, besides reading and writing, that a stage of a case is."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cases import _made as made
-from tests.cases._case import copy_input
+from tests.cases._case import HELD, copy_input
 from tests.cases._made import BAD, CHAT, LICENCES, PII, TWINS, Example, write_case
 from tests.cases._words import WORDS, check, load_words
 
@@ -43,7 +43,11 @@ MATHS = [
 ]
 FOUND = {"ids": ["a", "b", "c"]}
 EXAMPLES: dict[str, list[Example]] = {
-    "kept_exactly": [Example(CHAT, FOUND, {"ids": ["a", "b"]}), Example(CHAT, FOUND, spoil=made.doubled_row)],
+    "kept_exactly": [
+        Example(CHAT, FOUND, {"ids": ["a", "b"]}),
+        Example(CHAT, FOUND, spoil=made.doubled_row),
+        Example([*GOLD[:1], *CHAT[:1]], {"ids": ["g1"], "set": "RL"}, {"ids": ["g1", "a"], "set": "RL"}),
+    ],
     "kept_includes": [
         Example(CHAT, {"ids": ["a"]}, {"ids": ["a", "z"]}),
         Example(TWINS[1:], {"ids": ["t1", "t3"]}, {"ids": ["t2"]}, stage="dedup", config={"protect": "M01.ref.jsonl"},
@@ -260,6 +264,16 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(MATHS, {"from": "verdict field", "ids": ["v1"]}, {"from": "verdict field", "ids": ["v3"]},
                 stage="grade"),
     ],
+    "never_scored": [
+        Example([{"id": "n1", "prompt": "Seven squared?", "verifier": {"kind": "math", "answer": None}},
+                 {"id": "n2", "prompt": "Seven cubed?", "verifier": {"kind": "math", "answer": "343"}}],
+                {"ids": ["n1"]}, {"ids": ["n1", "n2"]}, stage="grade")
+    ],
+    "no_worker_lost": [Example(MATHS[:2], {}, spoil=made.one_sided, stage="grade")],
+    "undecided_counted_apart_from_unequal": [
+        Example([*MATHS[:2], {"id": "v4", "gold": "Because short waves scatter.", "pred": "6", "verdict": "-"}], {},
+                spoil=made.zero_for_undecided, stage="grade")
+    ],
     "symmetric": [Example(MATHS[:2], {}, spoil=made.one_sided, stage="grade")],
     "bounded": [
         Example(CHAT, {"seconds": 60, "peak_mib": 4096}, {"seconds": 60, "peak_mib": 1}),
@@ -369,3 +383,16 @@ def test_a_stage_of_a_folder_of_cases_is_counted_in_the_summary(tmp_path: Path) 
     for line in ("grade 1 xfailed, 1 xpassed", "ingest 1 passed, 1 failed", "shard 1 failed"):
         assert line in lines
     assert "1 failed, 1 passed, 1 xfailed, 1 xpassed" in done.stdout
+
+
+def test_a_case_whose_words_all_hold_must_hold_though_its_stage_comes_later(tmp_path: Path) -> None:
+    """By its words, never by its name."""
+    held = write_case(tmp_path, Example(MATHS[:1], {}, stage="grade"), {"assert": "verdicts", "from": "verdict field"})
+    later = write_case(tmp_path, Example(MATHS[:1], {}, stage="grade"), {"assert": "scores"}, id="M02")
+    assert held.later() == []
+    assert later.later()
+
+
+def test_every_word_that_is_held_is_known() -> None:
+    """A word that nobody mapped could not hold."""
+    assert {word for words in HELD.values() for word in words} <= WORDS.keys()

@@ -17,7 +17,7 @@ from corpusforge.stages.report import report as report_of
 
 BEFORE = {"source": "a", "license": "MIT", "restrictions": "", "origin": "human", "kind": "sft"}
 AFTER = BEFORE | {"generator": "", "language": "en", "domain": "chat", "split": "train"}
-TABLE_STAGES = ("dedupe", "filter", "scrub", "grade", "decontaminate", "blend")
+TABLE_STAGES = ("dedupe", "filter", "scrub", "health", "grade", "decontaminate", "blend")
 
 
 def counts(came: int, dropped: int) -> dict[str, Any]:
@@ -73,6 +73,13 @@ def test_a_stage_that_does_not_add_up_is_named(stage: str, came: int, dropped: i
     report = report_of(facts(metrics=wrong))
     assert not report["totals"]["adds_up"]
     assert f"stage {stage}: the counts do not add up" in report["warnings"]
+
+
+def test_tasks_whose_verifier_could_not_be_tried_are_told() -> None:
+    tried = {"assert_tests": {"undecided": {"code.unconfined": 3}}, "math": {"undecided": {}}}
+    metrics = {**facts().metrics, "health": {**facts().metrics["health"], "verifiers": tried}}
+    warning = "verifiers of 3 tasks could not be tried (code.unconfined 3): see health"
+    assert warning in report_of(facts(metrics=metrics))["warnings"]
 
 
 def test_shards_that_miss_a_row_do_not_add_up() -> None:

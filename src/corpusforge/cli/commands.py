@@ -43,7 +43,7 @@ def corpusforge(
     """Curate post-training data: every row can say why it is there or gone."""
 
 
-for command in (files.check, files.inspect, files.dedupe, files.index):
+for command in (files.check, files.verify, files.inspect, files.dedupe, files.index):
     app.command()(command)
 
 

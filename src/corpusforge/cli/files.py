@@ -1,4 +1,4 @@
-"""Commands on plain files, which need no project: check, inspect, dedupe, index."""
+"""Commands on plain files, which need no project: check, verify, inspect, dedupe, index."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ def check(
         found = look(path, benchmarks=benchmarks, source=source, config=config, show=show, progress=say, **options)
     output.emit(found, json)
     answer(found.passed)
+
+
+def verify(
+    tasks: Annotated[list[str], typer.Argument(help="Files, folders or globs, in any shape of tasks.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Try the first so many tasks of each kind.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of the same answer, which must agree.")] = 3,
+    mutants: Annotated[int, typer.Option(min=0, help="Wrong answers made from each right one.")] = 3,
+    seconds: Annotated[float, typer.Option(help="Longest that a right answer may take.")] = 15.0,
+    field: Annotated[list[str] | None, typer.Option(metavar="NAME=FIELD", help="Which field is what.")] = None,
+    shape: Annotated[str, typer.Option(help="What a record is; docs/shapes.md lists the shapes.")] = "auto",
+    json: output.Json = False,
+) -> None:
+    """Say how healthy the verifiers of tasks are; needs no project. Exit code 1 when a task is unhealthy."""
+    from corpusforge.api import verify_tasks
+
+    options: dict[str, Any] = {"repeats": repeats, "mutants": mutants, "seconds": seconds}
+    source = {"fields": pairs(field or []), "shape": shape}
+    with output.progress() as say:
+        found = verify_tasks(tasks, source=source, limit=limit, progress=say, **options)
+    output.emit(found, json)
+    answer(found.healthy)
 
 
 def inspect(

@@ -1,7 +1,8 @@
 """What the demo found of what was planted, and what training made of it: `python -m corpusforge.demo.found`.
 
 A copy is found when it or its original is gone as a duplicate; a leak when `decontaminate` dropped it, naming the
-right item; a personal value when no shard holds it; any other fault when it is in no shard and the ledger says why.
+right item; a personal value when no shard holds it; an unhealthy task when `health` dropped it; any other fault when it
+is in no shard and the ledger says why.
 Exit code 1 when anything was missed. Where the project trained, its models follow: base, SFT, DPO and GRPO, and what
 the same training made of the rows as they came in.
 """
@@ -96,6 +97,8 @@ def _missed(project: Project, fault: str, facts: list[dict[str, Any]]) -> list[s
     if fault == "leak":
         gone = _dropped(project, ["decontaminate"])
         return [f["id"] for f in facts if f["item"] not in gone.get(f["id"], "")]
+    if fault == "unhealthy":
+        return [f["id"] for f in facts if f["id"] not in _dropped(project, ["health"])]
     if fault == "personal":
         text = _shard_text(project)
         return [f["id"] for f in facts if any(value in text for value in f["values"])]

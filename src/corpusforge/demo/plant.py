@@ -5,6 +5,7 @@
     leak         a HumanEval problem, as question or as answer, in a conversation about something else
     personal     made-up e-mail addresses, phone numbers, cards, IBANs, IPs and keys in otherwise fine conversations
     trainer      rows that a trainer would drop or learn nothing from: no answer, no words, equal pair, far too long
+    unhealthy    tasks that would reward the wrong thing: no gold answer, or a wrong one; tests that test nothing
 
 `records` is a source of the demo (`reader: python`); `truth` says what was planted where. Nothing here is real.
 """
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COUNTS: Final = {"near_copy": 40, "exact_copy": 20, "leak": 24, "personal": 48, "trainer": 24}
+COUNTS: Final = {"near_copy": 40, "exact_copy": 20, "leak": 24, "personal": 48, "trainer": 24, "unhealthy": 24}
 _MODULES: Final = ("asyncio", "calendar", "decimal", "difflib", "email", "statistics", "textwrap", "typing", "unittest")
 _LONG_ENOUGH: Final = 80  # words
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -49,6 +50,7 @@ def planted() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     yield from _leaks()
     yield from _personal()
     yield from _trainer()
+    yield from _unhealthy()
 
 
 def similarity(one: str, other: str, n: int = 5) -> float:
@@ -194,4 +196,32 @@ def _useless(question: str) -> list[dict[str, Any]]:
         {"prompt": question, "chosen": "About the opening hours.", "rejected": "About the opening hours."},
         {"messages": [asked]},
         {"messages": [{"role": "assistant", "content": "Good morning."}, asked]},
+    ]
+
+
+def _unhealthy() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Tasks whose verifier has nothing to compare with, fails the right answer, or passes any."""
+    for number in range(COUNTS["unhealthy"]):
+        town, thing = _TOWNS[number % len(_TOWNS)], _THINGS[number // len(_TOWNS)]
+        checkers = _checkers(number)
+        kind, spec = checkers[number % len(checkers)]
+        asked = f"Write `late_{number}(days)`" if kind == "assert_tests" else f"What is {number} days in hours"
+        prompt = f"{asked}, as {town} counts them for {thing}?"
+        yield (
+            {"id": f"unhealthy-{number}", "prompt": prompt, "verifier": {"kind": kind, **spec}},
+            {"fault": "unhealthy"},
+        )
+
+
+def _checkers(number: int) -> list[tuple[str, dict[str, Any]]]:
+    """No gold answer, prose for one, a letter that is not offered; a wrong reference, no assertion, one that holds."""
+    name = f"late_{number}"
+    right, wrong = (f"def {name}(days):\n    return days {sign} 24\n" for sign in "*+")
+    return [
+        ("math", {"answer": None}),
+        ("math", {"answer": "As many as the clerk says."}),
+        ("choice", {"answer": "E", "choices": ["12", "24", "48"]}),
+        ("assert_tests", {"tests": [f"assert {name}(2) == 48"], "setup": "", "reference": wrong}),
+        ("assert_tests", {"tests": [f"{name}(2)"], "setup": "", "reference": right}),
+        ("assert_tests", {"tests": [f"assert {name}(2) or True"], "setup": "", "reference": right}),
     ]

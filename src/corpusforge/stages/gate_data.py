@@ -28,6 +28,7 @@ MAX_LOSS: Final = {
     "dedupe": 0.3,
     "filter": 0.4,
     "scrub": 0.1,
+    "health": 0.1,
     "grade": 0.0,
     "decontaminate": 0.2,
     "blend": 1.0,  # quotas drop rows on purpose

@@ -337,6 +337,16 @@ def _personal(facts: Facts) -> dict[str, Any]:
     }
 
 
+def _untried(health: Mapping[str, Any]) -> list[str]:
+    """Tasks of which the stage health could not tell whether their verifier works."""
+    rules: dict[str, int] = {}
+    for kind in health.get("verifiers", {}).values():
+        for rule, tasks in kind["undecided"].items():
+            rules[rule] = rules.get(rule, 0) + tasks
+    each = ", ".join(f"{rule} {tasks:,}" for rule, tasks in _ordered(rules).items())
+    return [f"verifiers of {sum(rules.values()):,} tasks could not be tried ({each}): see health"] if rules else []
+
+
 def _warnings(report: Mapping[str, Any], facts: Facts) -> list[str]:
     said = []
     for name, source in report["sources"].items():
@@ -357,6 +367,7 @@ def _warnings(report: Mapping[str, Any], facts: Facts) -> list[str]:
     if named:
         each = ", ".join(f"{entity} in {rows:,}" for entity, rows in _ordered(named).items())
         said.append(f"own ids of rows hold personal data ({each}), and stay: docs/stages/scrub.md, own ids")
+    said += _untried(facts.metrics.get("health", {}))
     if not report["contamination"].get("benchmarks"):
         said.append("no benchmark is declared: contamination was not looked for")
     ungraded = sum(report["difficulty"]["not_graded"].values())

@@ -1,0 +1,198 @@
+"""How healthy the verifiers of tasks are: no project, no DVC, no network.
+
+    corpusforge verify tasks.jsonl more/          cf.verify_tasks("tasks.jsonl")
+
+Reads tasks in any shape that `ingest` reads, runs the stage `health` over them in memory, and says per kind of verifier
+how many tasks are unhealthy, for which check, and how often it errs: wrong answers that pass (false accepts), right
+ones that fail (false rejects), with 95 % intervals. Programs of code tasks run confined. No text of a task is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusforge.errors import SourceError
+from corpusforge.present import Block, Showable, Shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from corpusforge.result import StageResult
+
+_SHOWN: Final = 5  # ids told per check
+_ANSWERS: Final = "possible_answer"  # where BFCL keeps the accepted calls, beside its questions
+
+
+@dataclass(repr=False)
+class VerifiedTasks(Showable):
+    """What was found out about tasks. `healthy` is false when one is not."""
+
+    tasks: int
+    verifiers: dict[str, dict[str, Any]]
+    unhealthy: dict[str, dict[str, list[str]]]
+    """Check, kind of verifier, ids of the tasks."""
+    flags: dict[str, int]
+    left_out: dict[str, int]
+    """Records that gave no row, by reason."""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether no task failed a check."""
+        return not self.unhealthy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "tasks": self.tasks,
+            "healthy": self.healthy,
+            "verifiers": self.verifiers,
+            "unhealthy": self.unhealthy,
+            "flags": self.flags,
+            "left_out": self.left_out,
+            "seconds": self.seconds,
+        }
+
+    def shown(self) -> Shown:
+        """The result as tables."""
+        bad = sum(len(ids) for kinds in self.unhealthy.values() for ids in kinds.values())
+        unclear = sum(sum(one["undecided"].values()) for one in self.verifiers.values())
+        said = f"{bad:,} unhealthy." if bad else "All healthy."
+        said += f" {unclear:,} undecided: see docs/stages/health.md." if unclear else ""
+        left = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.left_out.items()))
+        blocks = [self._kinds(), self._found(), self._undecided(), self._flags()]
+        return Shown(
+            f"{self.tasks:,} tasks" + (f"; records left out: {left}" if left else ""),
+            [block for block in blocks if block.rows],
+            said,
+        )
+
+    def _kinds(self) -> Block:
+        columns = ("verifier", "tasks", "healthy", "false accept", "false reject", "faults not noticed", "seconds")
+        rows = [
+            (
+                kind,
+                one["tasks"],
+                one["healthy"],
+                *(_share(one[rate]) for rate in ("false_accept", "false_reject", "mutants_survived")),
+                self.seconds.get(kind, 0.0),
+            )
+            for kind, one in self.verifiers.items()
+        ]
+        return Block("verifiers", columns, rows)
+
+    def _found(self) -> Block:
+        from corpusforge.verify.health import RULES
+
+        rows = [
+            (reason, kind, len(ids), ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else ""), RULES[reason])
+            for reason in RULES
+            for kind, ids in self.unhealthy.get(reason, {}).items()
+        ]
+        return Block("unhealthy tasks", ("check", "verifier", "tasks", "which", "what it means"), rows)
+
+    def _undecided(self) -> Block:
+        rows = [(rule, kind, n) for kind, one in self.verifiers.items() for rule, n in one["undecided"].items()]
+        return Block("undecided", ("rule", "verifier", "tasks"), rows)
+
+    def _flags(self) -> Block:
+        return Block("questionable, but working", ("note", "tasks"), list(self.flags.items()))
+
+
+def _share(rate: Mapping[str, Any]) -> str:
+    """`0.0012 (0.0004-0.0031) of 3,210`."""
+    if not rate["of"]:
+        return "-"
+    return f"{rate['rate']:.4f} ({rate['low']:.4f}-{rate['high']:.4f}) of {rate['of']:,}"
+
+
+def verify_tasks(
+    paths: Any,
+    *,
+    source: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> VerifiedTasks:
+    """Try the verifiers of tasks in files, folders or globs, or of rows in memory.
+
+    `limit` tries the first so many tasks of each kind. Keyword arguments are the fields of HealthConfig. Raises
+    SourceError where there is no task, ConfigError for a wrong option.
+    """
+    from corpusforge.stages._stage import configure
+    from corpusforge.stages.health import HealthConfig
+    from corpusforge.stages.health import health as stage
+
+    config = configure(HealthConfig, None, options)
+    say = progress or (lambda _what: None)
+    say("reading")
+    read = _read(paths, source)
+    tasks = read.kept.filter(pc.equal(read.kept["kind"], "task"))
+    if not tasks.num_rows:
+        why = ", ".join(f"{reason} {count:,}" for reason, count in read.reasons().items())
+        hint = "docs/shapes.md says what a task looks like; `corpusforge check` says what a file holds"
+        raise SourceError("no tasks found" + (f"; records left out: {why}" if why else ""), hint=hint)
+    tasks = _first(tasks, limit) if limit else tasks
+    say(f"trying {tasks.num_rows:,} tasks")
+    tried = stage(tasks, config)
+    return VerifiedTasks(
+        tasks=tasks.num_rows,
+        verifiers=dict(tried.metrics["verifiers"]),
+        unhealthy=_unhealthy(tried),
+        flags=dict(tried.metrics["flags"]),
+        left_out=read.reasons(),
+        seconds=dict(tried.metrics["speed"]["seconds_by_kind"]),
+    )
+
+
+def _unhealthy(tried: StageResult) -> dict[str, dict[str, list[str]]]:
+    """Check -> kind -> ids: the user's own where there is one."""
+    import json
+
+    from corpusforge.verify.health import RULES
+
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in tried.dropped.to_pylist():
+        if line["reason"] in RULES:
+            kind = json.loads(line["detail"])["kind"]
+            found.setdefault(line["reason"], {}).setdefault(kind, []).append(line["record_id"] or line["row_id"])
+    return found
+
+
+def _first(rows: pa.Table, limit: int) -> pa.Table:
+    """The first rows of each kind of verifier."""
+    seen: dict[str, int] = {}
+    chosen = []
+    for at, kind in enumerate(pc.struct_field(rows["verifier"].combine_chunks(), "kind").to_pylist()):
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] <= limit:
+            chosen.append(at)
+    return rows.take(pa.array(chosen, pa.int64()))
+
+
+def _read(paths: Any, source: Mapping[str, Any] | None) -> StageResult:
+    """The rows of everything that was named, and what gave none."""
+    from corpusforge.io import memory
+    from corpusforge.stages._stage import concat
+
+    if not memory.are_paths(paths):
+        return memory.read_records(paths, source)
+    listed = list(paths) if isinstance(paths, (list, tuple)) else [paths]
+    return concat("ingest", [_read_one(Path(path), source, listed[:at]) for at, path in enumerate(listed)])
+
+
+def _read_one(place: Path, source: Mapping[str, Any] | None, before: Sequence[Any]) -> StageResult:
+    from corpusforge.check import data_of
+    from corpusforge.io.ingest import read_with_ledger
+
+    same = sum(Path(other).stem == place.stem for other in before)
+    declared = {"name": f"{place.stem}-{same + 1}" if same else place.stem, **(source or {})}
+    if (place / _ANSWERS).is_dir() and "options" not in declared:
+        declared["options"] = {"answers": str(place / _ANSWERS)}
+        return read_with_ledger(str(place / "*.json"), declared, detect_language=False)
+    return read_with_ledger(data_of(place), declared, detect_language=False)

@@ -1,0 +1,98 @@
+"""`corpusforge verify`: how healthy the verifiers of plain files' tasks are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import corpusforge as cf
+from corpusforge.cli import main
+from corpusforge.errors import ConfigError, SourceError
+from tests.projects import chat, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOUND = [
+    {"id": f"t{n}", "prompt": f"What is {n} times {n + 1}?", "verifier": {"kind": "numeric", "answer": str(n * n + n)}}
+    for n in range(1, 5)
+]
+SECRET = "Because the marquess said so."
+BROKEN = {"id": "lost", "prompt": "Why?", "verifier": {"kind": "math", "answer": SECRET}}
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    write_jsonl(tmp_path / "tasks.jsonl", [*SOUND, chat(1)])
+    return tmp_path / "tasks.jsonl"
+
+
+def test_sound_tasks_are_healthy(tasks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0, and rows that are no tasks do not count."""
+    assert main(["verify", str(tasks)]) == 0
+    said = capsys.readouterr().out
+    assert "4 tasks" in said
+    assert "All healthy." in said
+    assert "0.0000 (0.0000-0.1206) of 28" in said
+
+
+def test_an_unhealthy_task_is_named_and_its_text_is_not(
+    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1; several files are one table."""
+    write_jsonl(tmp_path / "more.jsonl", [BROKEN])
+    assert main(["verify", str(tasks), str(tmp_path / "more.jsonl")]) == 1
+    said = capsys.readouterr().out
+    assert "unverifiable_gold" in said
+    assert "lost" in said
+    assert "marquess" not in said
+
+
+def test_json_holds_the_same(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Counts and intervals, by kind."""
+    write_jsonl(tmp_path / "more.jsonl", [BROKEN])
+    main(["verify", str(tasks), str(tmp_path / "more.jsonl"), "--json"])
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert said["unhealthy"] == {"unverifiable_gold": {"math": ["lost"]}}
+    assert said["verifiers"]["numeric"]["false_reject"]["of"] == 4
+    assert said == cf.verify_tasks([tasks, tmp_path / "more.jsonl"]).to_dict() | {"seconds": said["seconds"]}
+
+
+def test_the_first_tasks_of_each_kind(tasks: Path) -> None:
+    """`limit` counts per kind."""
+    assert cf.verify_tasks(tasks, limit=2).tasks == 2
+
+
+def test_rows_in_memory(tasks: Path) -> None:
+    """Dicts and tables, as for `check`."""
+    assert cf.verify_tasks(SOUND).tasks == cf.verify_tasks(cf.read(tasks)).tasks == 4
+
+
+def test_no_tasks_and_wrong_options_are_told(tmp_path: Path) -> None:
+    """What to do about it, too."""
+    write_jsonl(tmp_path / "chats.jsonl", [chat(1)])
+    with pytest.raises(SourceError, match="no tasks found"):
+        cf.verify_tasks(tmp_path / "chats.jsonl")
+    with pytest.raises(ConfigError, match="did you mean 'repeats'"):
+        cf.verify_tasks(SOUND, repeat=2)
+
+
+def test_one_completion() -> None:
+    """The notebook's verb."""
+    task = {"verifier": {"kind": "numeric", "spec": {"answer": "72"}}}
+    assert [cf.verify(task, said).outcome for said in ("So 72.", "So 73.")] == ["pass", "fail"]
+
+
+def test_stored_answers_that_are_missing_are_caught(shared: Path) -> None:
+    """50 of 1,040 rows of Reasoning Gym."""
+    found = cf.verify_tasks(shared / "data" / "reasoning_gym", mutants=0, repeats=1)
+    assert {check: {kind: len(ids) for kind, ids in kinds.items()} for check, kinds in found.unhealthy.items()} == {
+        "unverifiable_gold": {"reasoning_gym": 50}
+    }
+
+
+def test_bfcl_is_read_with_its_answers(shared: Path) -> None:
+    """They lie in a folder of their own."""
+    assert cf.verify_tasks(shared / "data" / "bfcl_v4", mutants=0, repeats=1).verifiers["tool_call"]["healthy"] == 1340
