@@ -72,3 +72,15 @@ def test_plain_files_are_deduped_without_pandas(tmp_path):
     verbs = "from corpusforge import dedupe_files, index_files"
     for then in (f"index_files({file!r}, {index!r})", f"dedupe_files({file!r}, {out!r}, against={index!r})"):
         assert "pandas" not in modules(f"{verbs}; {then}")
+
+
+@pytest.mark.parametrize("first", ["pass", "cf.verify", "import corpusforge.verify.exact", "cf.exec = cf.health"])
+def test_verify_is_a_function_and_a_package_whichever_is_used_first(first):
+    task = {"verifier": {"kind": "exact", "spec": {"answer": "Rome"}}}
+    code = (
+        f"import corpusforge as cf\n{first}\n"
+        "import corpusforge.verify.reward as r\nfrom corpusforge.verify import verify\n"
+        f"print(cf.verify({task!r}, 'Rome').outcome, verify({task!r}, 'Oslo').outcome, callable(r.reward))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "pass fail True\n"

@@ -47,7 +47,7 @@ _PUBLIC: Final = {
     "shape": "corpusforge.shapes.own",
     "sources": "corpusforge.api",
     "trace": "corpusforge.api",
-    "verify": "corpusforge.api",
+    "verify": "corpusforge.verify",
     "verify_tasks": "corpusforge.api",
     "write_shards": "corpusforge.api",
 }
@@ -61,7 +61,8 @@ def __getattr__(name: str) -> Any:
         return version("corpusforge")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'corpusforge' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    module = importlib.import_module(_PUBLIC[name])
+    value = module if module.__name__ == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = value
     return value
 
@@ -74,7 +75,7 @@ class _Package(ModuleType):
     """Keeps `cf.check` the function: importing the submodule of that name would put the module in its place."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _PUBLIC and isinstance(value, ModuleType)):
+        if not (name in _PUBLIC and isinstance(value, ModuleType)) or callable(value):
             super().__setattr__(name, value)
 
 

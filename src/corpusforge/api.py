@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from corpusforge.scrub_report import ScrubReport
     from corpusforge.sources import SourceTable
     from corpusforge.trace import Trace
-    from corpusforge.verify import Verdict
     from corpusforge.verify_tasks import VerifiedTasks
 
 __all__ = [
@@ -67,7 +66,6 @@ __all__ = [
     "scrub_report",
     "sources",
     "trace",
-    "verify",
     "verify_tasks",
     "write_shards",
 ]
@@ -200,16 +198,6 @@ def health(rows: pa.Table, **options: Any) -> StageResult:
     from corpusforge.stages.health import health as stage
 
     return stage(_rows(rows, "health"), **options)
-
-
-def verify(task: Any, completion: Any) -> Verdict:
-    """Check one completion (a text, or messages) of a task: a row, a line of a task shard, `{"verifier": …}`.
-
-    Raises MissingExtra when the package that the kind needs is not installed, and nothing because of what it is given.
-    """
-    from corpusforge.verify import verify as check_one
-
-    return check_one(task, completion)
 
 
 def verify_tasks(

@@ -83,6 +83,7 @@ PHRASES: Final[dict[str, Callable[[Settings, Any, Case], None]]] = {
     "score": _score,
     "n": _option("decontaminate", "n"),
     "threshold": _option("decontaminate", "threshold"),
+    "scale": _option("judge", "scale"),
     "seed": _seed,
     "take": _option("blend", "total"),
     "eval_share": _option("blend", "heldout"),

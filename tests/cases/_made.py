@@ -141,6 +141,11 @@ def zero_for_undecided(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("tests.cases._words_verdicts.reward", lambda **given: [one or 0.0 for one in true(**given)])
 
 
+def middling(patch: pytest.MonkeyPatch) -> None:
+    """Spoil the judge: a reply without a score gets the middle of the scale."""
+    patch.setattr("corpusforge.verify.judge.score_of", lambda _, low, high: (low + high) / 2)
+
+
 def lost_shard(patch: pytest.MonkeyPatch) -> None:
     """Spoil the reading back of shards: a line is gone."""
     true = read_back

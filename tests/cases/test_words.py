@@ -41,6 +41,7 @@ MATHS = [
     {"id": "v2", "gold": "$6$", "pred": "$7$", "verdict": "unequal or undecided within the limit"},
     {"id": "v3", "gold": "$6$", "pred": "$7$", "verdict": "equal"},
 ]
+REPLIES = [{"id": "r1", "reply": "Two flaws. Score: 8", "score": 8}, {"id": "r2", "reply": "Fine.", "score": None}]
 FOUND = {"ids": ["a", "b", "c"]}
 EXAMPLES: dict[str, list[Example]] = {
     "kept_exactly": [
@@ -275,6 +276,10 @@ EXAMPLES: dict[str, list[Example]] = {
                 spoil=made.zero_for_undecided, stage="grade")
     ],
     "symmetric": [Example(MATHS[:2], {}, spoil=made.one_sided, stage="grade")],
+    "scores": [Example(REPLIES, {"from": "score field"}, {"from": "thin air"}, stage="grade"),
+               Example(REPLIES, {"from": "score field"}, spoil=made.middling, config={"scale": [1, 10]})],
+    "missing_counted": [Example(REPLIES, {"n": 1}, {"n": 0}, stage="grade")],
+    "no_default_score": [Example(REPLIES, {}, spoil=made.middling, stage="grade")],
     "bounded": [
         Example(CHAT, {"seconds": 60, "peak_mib": 4096}, {"seconds": 60, "peak_mib": 1}),
         Example(CHAT, {"seconds_per_row": 60}, {"seconds_per_row": 0.000001}),

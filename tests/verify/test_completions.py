@@ -26,6 +26,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "assert_tests": {"tests": ["assert f(5) == 5"]},
     "doctest": {"entry_point": "f", "module": "", "examples": [{"source": "f(5)\n", "want": "5\n", "options": []}]},
     "program": {"tests": [{"input": "5\n", "output": "5\n"}]},
+    "judge": {"rubric": "Is it 5?"},
 }
 CODE = ("assert_tests", "doctest", "program")  # a confined process each time
 JUNK = random.Random(5).randbytes(1_000_000)

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 import time
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.errors import CorpusForgeError
@@ -51,6 +53,7 @@ KINDS: Final = (
     "assert_tests",
     "doctest",
     "program",
+    "judge",
 )
 """Kinds that are built in. Each is a module of this package of the same name."""
 _OUTCOMES: Final = ("pass", "fail", "undecided")
@@ -165,3 +168,13 @@ def _sound(name: str, verdict: Any, seconds: float) -> Verdict:
     )
     said: Verdict = verdict if good else undecided(f"{name}.error")
     return said if said.seconds else replace(said, seconds=seconds)
+
+
+class _Callable(ModuleType):
+    """`cf.verify(task, completion)` and `import corpusforge.verify.reward` are one name: this module can be called."""
+
+    def __call__(self, task: Task | Mapping[str, Any], completion: Any) -> Verdict:
+        return verify(task, completion)
+
+
+sys.modules[__name__].__class__ = _Callable
