@@ -50,6 +50,19 @@ def test_an_unhealthy_task_is_named_and_its_text_is_not(
     assert "marquess" not in said
 
 
+def test_tests_that_do_not_notice_a_fault_are_listed_with_their_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The task stays, so the exit code is 0."""
+    weak = {"task_id": 7, "text": "Say which of two numbers is larger.", "test_list": ["assert larger(1, 5) == 5"]}
+    code = "def larger(a, b):\n    if a > b:\n        return a\n    return b"
+    write_jsonl(tmp_path / "weak.jsonl", [weak | {"code": code}])
+    assert main(["verify", str(tmp_path / "weak.jsonl"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["noted"] == {"weak_tests": ["7"]}
+    assert main(["verify", str(tmp_path / "weak.jsonl")]) == 0
+    assert "weak_tests" in capsys.readouterr().out
+
+
 def test_json_holds_the_same(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Counts and intervals, by kind."""
     write_jsonl(tmp_path / "more.jsonl", [BROKEN])

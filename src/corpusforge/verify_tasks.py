@@ -36,7 +36,8 @@ class VerifiedTasks(Showable):
     verifiers: dict[str, dict[str, Any]]
     unhealthy: dict[str, dict[str, list[str]]]
     """Check, kind of verifier, ids of the tasks."""
-    flags: dict[str, int]
+    noted: dict[str, list[str]]
+    """What is questionable about tasks that stay (`weak_tests`, `guessable`, …): ids of the tasks."""
     left_out: dict[str, int]
     """Records that gave no row, by reason."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class VerifiedTasks(Showable):
             "healthy": self.healthy,
             "verifiers": self.verifiers,
             "unhealthy": self.unhealthy,
-            "flags": self.flags,
+            "noted": self.noted,
             "left_out": self.left_out,
             "seconds": self.seconds,
         }
@@ -65,7 +66,7 @@ class VerifiedTasks(Showable):
         said = f"{bad:,} unhealthy." if bad else "All healthy."
         said += f" {unclear:,} undecided: see docs/stages/health.md." if unclear else ""
         left = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.left_out.items()))
-        blocks = [self._kinds(), self._found(), self._undecided(), self._flags()]
+        blocks = [self._kinds(), self._found(), self._undecided(), self._noted()]
         return Shown(
             f"{self.tasks:,} tasks" + (f"; records left out: {left}" if left else ""),
             [block for block in blocks if block.rows],
@@ -90,7 +91,7 @@ class VerifiedTasks(Showable):
         from corpusforge.verify.health import RULES
 
         rows = [
-            (reason, kind, len(ids), ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else ""), RULES[reason])
+            (reason, kind, len(ids), _which(ids), RULES[reason])
             for reason in RULES
             for kind, ids in self.unhealthy.get(reason, {}).items()
         ]
@@ -100,8 +101,13 @@ class VerifiedTasks(Showable):
         rows = [(rule, kind, n) for kind, one in self.verifiers.items() for rule, n in one["undecided"].items()]
         return Block("undecided", ("rule", "verifier", "tasks"), rows)
 
-    def _flags(self) -> Block:
-        return Block("questionable, but working", ("note", "tasks"), list(self.flags.items()))
+    def _noted(self) -> Block:
+        rows = [(note, len(ids), _which(ids)) for note, ids in self.noted.items()]
+        return Block("questionable, but working", ("note", "tasks", "which"), rows)
+
+
+def _which(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else "")
 
 
 def _share(rate: Mapping[str, Any]) -> str:
@@ -144,7 +150,7 @@ def verify_tasks(
         tasks=tasks.num_rows,
         verifiers=dict(tried.metrics["verifiers"]),
         unhealthy=_unhealthy(tried),
-        flags=dict(tried.metrics["flags"]),
+        noted=_noted(tried),
         left_out=read.reasons(),
         seconds=dict(tried.metrics["speed"]["seconds_by_kind"]),
     )
@@ -162,6 +168,15 @@ def _unhealthy(tried: StageResult) -> dict[str, dict[str, list[str]]]:
             kind = json.loads(line["detail"])["kind"]
             found.setdefault(line["reason"], {}).setdefault(kind, []).append(line["record_id"] or line["row_id"])
     return found
+
+
+def _noted(tried: StageResult) -> dict[str, list[str]]:
+    """Note -> ids, by name of the note."""
+    found: dict[str, list[str]] = {}
+    for line in tried.changes.to_pylist():
+        if line["reason"] != "undecided":
+            found.setdefault(line["reason"], []).append(line["record_id"] or line["row_id"])
+    return dict(sorted(found.items()))
 
 
 def _first(rows: pa.Table, limit: int) -> pa.Table:
