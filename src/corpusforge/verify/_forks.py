@@ -25,8 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify import sandbox
-from corpusforge.verify._walls import bound, interpreter, packages, policy, readable
+from corpusforge.verify import _filters, sandbox
+from corpusforge.verify._walls import bound, packages, policy, readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,7 @@ class Zygote:
             # The kernel holds its children to their memory and to what they may read.
             self._box = sandlock.Sandbox(**{**rules, "max_memory": None, "fs_denied": []})
             piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
-            self._process = self._box.popen([interpreter(), "-I", "-S", "-B", "-c", sandbox.BOOT], piped, piped, null)
+            self._process = self._box.popen(sandbox.command(_filters.narrow(zygote=True)), piped, piped, null)
             self._send(sandbox.payload(compiled("start"), {"modules": modules(*_ROLES, "_zygote"), "plan": _told()}))
             self._number()
         except BaseException:
@@ -274,13 +274,13 @@ def compiled(name: str) -> CodeType:
 
 
 @functools.cache
-def _told() -> tuple[list[str], list[str], list[str]]:
-    """What children may read, folders of which they may read the names only, and what is imported before."""
+def _told() -> tuple[list[str], list[str], list[str], bytes]:
+    """What children may read, folders of which they may read the names only, imports before, and their filter."""
     parts: list[str] = []
     listed: list[str] = []
     for path in readable():
         _without(os.path.realpath(path), [os.path.realpath(path) for path in packages()], parts, listed)
-    return [*dict.fromkeys(parts)], [*dict.fromkeys(listed)], [*_IMPORTS]
+    return [*dict.fromkeys(parts)], [*dict.fromkeys(listed)], [*_IMPORTS], _filters.alone()
 
 
 def _without(path: str, left_out: list[str], parts: list[str], listed: list[str]) -> None:

@@ -7,6 +7,12 @@ they do not guard (tests/verify/test_sandbox.py keeps the trials) gave the list 
     prlimit64, sched_setaffinity    they reach every process of the same user, the trainer too
     clock_settime, mknod            root could set the clock, and make the machine's disk a file of its own
     memfd_create, fallocate         memory and disk that no limit counts
+    listen, accept                  `listen` without `bind` opened a port
+    mq_open, io_setup               left a queue behind, though opening it was refused; a number that all share
+    file_setattr, getxattr, …       neither does Landlock watch these
+    inotify_*, listmount, cachestat tell what others do with files that may not be read
+
+What depends on an argument, and what sandlock will not deny by name, is in `_filters`.
 
 One process is held to its memory by the kernel (`RLIMIT_AS`). Sandlock's own count, which takes a message for every
 piece that is asked for, is used only where there can be several: on a busy machine a right solution was killed that
@@ -40,9 +46,23 @@ _DENIED: Final = (
     *("mknodat", "chroot"),
     "prlimit64",
     *("memfd_create", "memfd_secret", "fallocate"),
+    *("listen", "accept", "accept4"),
+    *("mq_open", "mq_unlink", "io_setup", "file_setattr", "file_getattr", "open_tree_attr", "quotactl_fd"),
+    *("getxattr", "lgetxattr", "fgetxattr", "getxattrat", "listxattr", "llistxattr", "flistxattr", "listxattrat"),
+    *("inotify_init1", "inotify_add_watch", "statmount", "listmount", "cachestat"),
     *("sync", "syncfs", "syslog", "acct", "swapon", "reboot", "pidfd_open", "pidfd_getfd", "kcmp"),
 )
-_DENIED_X86: Final = ("chmod", "chown", "lchown", "utime", "utimes", "futimesat", "mknod")  # old names, on x86 only
+_DENIED_X86: Final = (
+    "chmod",
+    "chown",
+    "lchown",
+    "utime",
+    "utimes",
+    "futimesat",
+    "mknod",
+    "inotify_init",
+    "modify_ldt",
+)  # old names, on x86 only
 
 
 def bound(process: int, limits: Limits) -> None:

@@ -19,59 +19,23 @@ import gc
 import importlib
 import marshal
 import os
-import platform
 import select
 import signal
 import sys
 from typing import Any, Final
 
-_EPERM, _ENOSYS, _ALLOW, _KILL = 0x00050001, 0x00050026, 0x7FFF0000, 0x80000000  # seccomp(2)
-_LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # operations of classic BPF
-_NUMBERS: Final = {  # audit architecture; fork, vfork (x86 only), clone, clone3, prctl
-    "x86_64": (0xC000003E, 57, 58, 56, 435, 157),
-    "aarch64": (0xC00000B7, 0xFFFF, 0xFFFF, 220, 435, 167),
-}
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _BENEATH = 444, 445, 446, 1  # the same on every architecture
-_ALL, _READ, _LIST, _WRITE, _OF_FILES = 0xFFFF, 0b1101, 0b1000, 0b10, 0b111  # rights of Landlock's version 6
+_EXECUTE, _ALL, _READ, _LIST, _WRITE, _OF_FILES = 1, 0xFFFE, 0b1100, 0b1000, 0b10, 0b110  # Landlock's version 6
 _NO_NETWORK, _NO_IPC = 0b11, 0b11  # TCP bind and connect; abstract sockets and signals
 _DEATH_SIGNAL, _SECCOMP, _NO_NEW_PRIVILEGES = 1, 22, 38  # prctl(2)
 _FILES: Final = 4096  # above every descriptor of a zygote
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
-class _Step(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_ushort), ("yes", ctypes.c_ubyte), ("no", ctypes.c_ubyte), ("k", ctypes.c_uint32))
-
-
-class _Filter(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.POINTER(_Step)))
-
-
-def _filter() -> tuple[Any, Any]:
-    """No process but threads, and no living on when the zygote is gone (prctl(2), PR_SET_PDEATHSIG)."""
-    arch, fork, vfork, clone, clone3, prctl = _NUMBERS[platform.machine()]
-    listed = [
-        (_LOAD, 0, 0, 4),  # 0: the architecture
-        (_EQUAL, 1, 0, arch),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, 0),  # 3: the number of the call
-        (_AT_LEAST, 10, 0, 0x40000000),  # the second set of numbers of x86, "x32"
-        (_EQUAL, 9, 0, fork),
-        (_EQUAL, 8, 0, vfork),
-        (_EQUAL, 8, 0, clone3),  # its flags lie in memory; the C library then takes clone
-        (_EQUAL, 2, 0, clone),
-        (_EQUAL, 3, 0, prctl),
-        (_RETURN, 0, 0, _ALLOW),
-        (_LOAD, 0, 0, 16),  # 11: flags of clone
-        (_BITS, 4, 2, 0x10000),  # CLONE_THREAD
-        (_LOAD, 0, 0, 16),  # 13: what prctl is asked for
-        (_EQUAL, 0, 2, 1),
-        (_RETURN, 0, 0, _EPERM),  # 15
-        (_RETURN, 0, 0, _ENOSYS),  # 16
-        (_RETURN, 0, 0, _ALLOW),  # 17
-    ]
-    steps = (_Step * len(listed))(*(_Step(*step) for step in listed))
-    return _Filter(len(listed), steps), steps
+def _filter(steps: bytes) -> tuple[Any, Any]:
+    """A filter of `_filters` as prctl(2) takes it, and what it points to."""
+    kept = ctypes.create_string_buffer(steps, len(steps))
+    return (ctypes.c_uint64 * 2)(len(steps) // 8, ctypes.addressof(kept)), kept
 
 
 def _check(result: int) -> int:
@@ -82,7 +46,7 @@ def _check(result: int) -> int:
 
 def _fence(readable: list[str], listed: list[str], scratch: str) -> int:
     """A ruleset of Landlock: read `readable`, read names in the folders `listed`, write in `scratch`, nothing else."""
-    attributes = (ctypes.c_uint64 * 3)(_ALL, _NO_NETWORK, _NO_IPC)
+    attributes = (ctypes.c_uint64 * 3)(_ALL | _EXECUTE, _NO_NETWORK, _NO_IPC)
     ruleset = _check(_LIBC.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0))
     rules = [(path, _READ if os.path.isdir(path) else _READ & _OF_FILES) for path in readable]  # noqa: PTH112
     rules += [(path, _LIST) for path in listed]
@@ -150,15 +114,16 @@ def _waited(process: int, bell: int) -> int:
         os.read(bell, 4096)
 
 
-def main(plan: tuple[list[str], list[str], list[str]]) -> None:
+def main(plan: tuple[list[str], list[str], list[str], bytes]) -> None:
     """Fork and wait as asked, one letter each, until standard input ends.
 
-    `plan`: what children may read, folders of which they may read the names, and modules to import before.
+    `plan`: what children may read, folders of which they may read the names, modules to import before,
+    and the filter of a child.
     """
-    readable, listed, imports = plan
+    readable, listed, imports, steps = plan
     for name in imports:
         importlib.import_module(name)
-    fence, (barred, _steps) = _fence(readable, listed, "scratch"), _filter()
+    fence, (barred, _kept) = _fence(readable, listed, "scratch"), _filter(steps)
     os.environ["HOME"] = os.environ["TMPDIR"] = f"{os.getcwd()}/scratch"  # noqa: PTH109
     bell, ringer = os.pipe()
     for end in (bell, ringer):

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from corpusforge.errors import MissingExtra, ProjectError
+from corpusforge.verify import _filters
 from corpusforge.verify._walls import bound, interpreter, policy
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ Outcome = Literal["ok", "error", "crashed", "killed", "timeout", "output", "disk
 _TICK: Final = 0.02  # seconds between two looks at the scratch folder
 _CHUNK: Final = 65536
 _RANDOM: Final = (b"random", b"secrets", b"uuid")  # a program with such a word gets the same numbers in every run
-BOOT: Final = """
-import marshal, os
+_BOOT: Final = """
+import ctypes, marshal, os
 def take(count):
     data = b""
     while len(data) < count:
@@ -48,11 +49,17 @@ def take(count):
             os._exit(3)
         data += part
     return data
+libc = ctypes.CDLL(None)
 if os.geteuid() == 0:  # root without its capabilities: see capset(2)
-    import ctypes
     header, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
-    if ctypes.CDLL(None).capset(header, none):
+    if libc.capset(header, none):
         os._exit(3)
+steps = bytes.fromhex("{steps}")
+kept = ctypes.create_string_buffer(steps, len(steps))
+given = (ctypes.c_uint64 * 2)(len(steps) // 8, ctypes.addressof(kept))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, given, 0, 0):  # no new privileges, and the filter
+    os._exit(3)
+del ctypes, libc, steps, kept
 code, given = marshal.loads(take(int.from_bytes(take(8), "big")))
 exec(code, given)
 """
@@ -259,7 +266,7 @@ class Confined(Child):
         try:
             self._box = sandlock.Sandbox(**policy(self.folder, self.limits, self._random))
             piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
-            self._process = self._box.popen([interpreter(), "-I", "-S", "-B", "-c", BOOT], piped, piped, null)
+            self._process = self._box.popen(command(_filters.narrow()), piped, piped, null)
             bound(self._process.pid, self.limits)  # before it is sent anything to run
         except BaseException:
             self.__exit__(None, None, None)
@@ -312,13 +319,21 @@ def pump(*children: Child, deadline: float) -> None:
             child.trouble = "timeout"
 
 
+def command(steps: bytes) -> list[str]:
+    """What starts a confined interpreter that puts a filter over itself and then reads what it is to run.
+
+    Not `-I`, with which Python would take no notice of the seed of its hashes.
+    """
+    return [interpreter(), "-P", "-s", "-S", "-B", "-c", _BOOT.format(steps=steps.hex())]
+
+
 def wants_random(sent: bytes | bytearray) -> bool:
     """Whether a program may ask for random numbers: it then gets the same in every run."""
     return any(word in sent for word in _RANDOM)
 
 
 def payload(code: CodeType, given: Mapping[str, Any]) -> bytes:
-    """What `BOOT` reads: a program and the names that it finds."""
+    """What `command` reads: a program and the names that it finds."""
     packed = marshal.dumps((code, dict(given)))
     return len(packed).to_bytes(8, "big") + packed
 

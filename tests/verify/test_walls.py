@@ -1,0 +1,127 @@
+"""walls: what is outside of a confined program is out of its reach, however it is asked for (attacks/reach.toml)."""
+
+from __future__ import annotations
+
+import os
+import platform
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from corpusforge.verify import _forks, sandbox
+from corpusforge.verify._forks import Forked
+from corpusforge.verify.sandbox import Confined, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(sandbox.available() is not None, reason=str(sandbox.available()))
+
+HERE = Path(__file__).parent / "attacks"
+ROWS = tomllib.loads((HERE / "reach.toml").read_text(encoding="utf-8"))["attack"]
+NUMBERS = tomllib.loads((HERE / "numbers.toml").read_text(encoding="utf-8"))
+LIMITS = Limits(seconds=2, patience=10)
+PROGRAM = """
+import ctypes, errno, fcntl, os, socket
+libc, numbers = ctypes.CDLL(None, use_errno=True), {numbers!r}
+parent, ours, secret, ears, listener = os.getppid(), {ours}, {secret!r}, {ears!r}, {listener!r}
+buffer = lambda size: (ctypes.c_uint8 * size)()
+class Shut(Exception):
+    errno = 0
+def raw(number, *given):
+    found = libc.syscall(number, *(ctypes.c_long(one) if isinstance(one, int) else one for one in given))
+    if found < 0:
+        raise OSError(ctypes.get_errno(), "call")
+    return found
+def call(name, *given):
+    if name not in numbers:
+        raise OSError(errno.ENOSYS, name)  # there is none on this machine
+    return raw(numbers[name], *given)
+try:
+{lines}
+except (OSError, ValueError, Shut) as error:
+    said = "shut " + str(errno.errorcode.get(getattr(error, "errno", 0), type(error).__name__))
+except BaseException as error:
+    said = "broken " + repr(error)
+else:
+    said = "open"
+os.write(1, said.encode())
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Scratch folders of these tests are their own, and none is left."""
+    with pytest.MonkeyPatch.context() as patch:
+        _forks.close()
+        folder = tmp_path_factory.mktemp("scratch")
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield folder
+        _forks.close()
+    assert list(folder.iterdir()) == []
+
+
+class Outside:
+    """What a confined program might reach: a process, a file, and sockets that listen."""
+
+    def __init__(self, folder: Path, sleeper: subprocess.Popen[bytes]) -> None:
+        self.sleeper, self.secret = sleeper, folder / "secret"
+        self.secret.write_text("secret", encoding="utf-8")
+        self.kept = self.secret.stat()[:9]
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.ears = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]
+        for ear, hidden in zip(self.ears, ("", "\0"), strict=True):
+            ear.bind(f"{hidden}{folder / 'ears'}")
+        self.path = str(folder / "ears")
+
+    def attempt(self, kind: Any, lines: str) -> tuple[str, str]:
+        """How a program ended that runs a few lines, and what it said of them."""
+        program = PROGRAM.format(
+            numbers=NUMBERS.get(platform.machine(), {}),
+            ours=self.sleeper.pid,
+            secret=os.fsencode(self.secret),
+            ears=self.path,
+            listener=self.listener.getsockname(),
+            lines=textwrap.indent(lines.strip(), "    "),
+        )
+        ran = sandbox.run_in(kind, program, limits=LIMITS)
+        return ran.outcome, ran.stdout.decode()
+
+    def touched(self) -> list[str]:
+        """What of all this is not as it was."""
+        heard = select.select([self.listener, *self.ears], [], [], 0)[0]
+        changed = [] if (self.secret.read_text(), self.secret.stat()[:9]) == ("secret", self.kept) else ["file"]
+        return [*("socket" for _ in heard), *changed, *(["process"] if self.sleeper.poll() is not None else [])]
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as sleeper:
+        there = Outside(tmp_path_factory.mktemp("outside"), sleeper)
+        yield there
+        sleeper.kill()
+        for one in (there.listener, *there.ears):
+            one.close()
+
+
+@pytest.mark.parametrize("kind", [Confined, Forked], ids=["fresh", "forked"])
+@pytest.mark.parametrize("row", ROWS, ids=[row["name"].replace(" ", "_") for row in ROWS])
+def test_out_of_reach(row: dict[str, Any], kind: Any, outside: Outside) -> None:
+    if row.get("only", platform.machine()) != platform.machine():
+        pytest.skip(f"only on {row['only']}")
+    outcome, said = outside.attempt(kind, row["lines"])
+    assert said.startswith("shut") or outcome in row.get("ends", ()), (outcome, said)
+    assert outside.touched() == []
+
+
+def test_the_rows_have_names_of_their_own() -> None:
+    assert len({row["name"] for row in ROWS}) == len(ROWS) > 150
