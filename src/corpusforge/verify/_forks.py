@@ -16,16 +16,14 @@ import contextlib
 import functools
 import os
 import select
-import shutil
 import signal
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify import _filters, sandbox
+from corpusforge.verify import _filters, _scratch, sandbox
 from corpusforge.verify._walls import bound, packages, policy, readable
 
 if TYPE_CHECKING:
@@ -66,7 +64,8 @@ class Zygote:
     def __init__(self) -> None:
         import sandlock
 
-        self.folder = Path(tempfile.mkdtemp(prefix="corpusforge-"))
+        self._scratch = _scratch.Scratch()
+        self.folder = self._scratch.path
         self.children = 0
         self._process: Any = None
         try:
@@ -108,7 +107,7 @@ class Zygote:
         if self._process is not None:
             with contextlib.suppress(OSError, RuntimeError):
                 self._process.__exit__(None, None, None)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._scratch.remove()
 
     def _send(self, data: bytes) -> None:
         left = memoryview(data)
@@ -157,7 +156,7 @@ class Forked(sandbox.Child):
         for stream in (self.input, self.output):
             if stream is not None:
                 stream.close()
-        if whole and zygote.children < _MOST and _emptied(self.folder):
+        if whole and zygote.children < _MOST and _scratch.emptied(self.folder):
             _pool.give(zygote)
         else:
             zygote.close()
@@ -293,18 +292,6 @@ def _without(path: str, left_out: list[str], parts: list[str], listed: list[str]
     listed.append(path)
     for entry in sorted(Path(path).iterdir()):
         _without(str(entry), left_out, parts, listed)
-
-
-def _emptied(folder: Path) -> bool:
-    """Remove all that is in a folder; whether nothing is left."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                Path(entry.path).unlink()
-        return not any(folder.iterdir())
-    return False
 
 
 def _unblocked(path: str, flags: int) -> int:

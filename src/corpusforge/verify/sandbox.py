@@ -16,7 +16,6 @@ import functools
 import marshal
 import os
 import select
-import shutil
 import socket
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from corpusforge.errors import MissingExtra, ProjectError
-from corpusforge.verify import _filters
+from corpusforge.verify import _filters, _scratch
 from corpusforge.verify._walls import bound, interpreter, policy
 
 if TYPE_CHECKING:
@@ -83,7 +82,8 @@ class Limits:
     output_kib: int = 64
     """On standard output; of one answer where a program is asked several times."""
     scratch_mib: int = 16
-    """In its folder, of which one file may hold a sixteenth. The folder is looked at every 20 ms."""
+    """In its folder, of which one file may hold a sixteenth; a file counts at least 4 KiB, and folders in folders in
+    folders, thirty deep, are too much. The folder is looked at every 20 ms."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,8 @@ class Child:
         """Notice when its folder grew too large."""
         if now - self._looked >= _TICK:
             self._looked = now
-            if _size(str(self.folder)) > self.limits.scratch_mib * 2**20:
+            most = self.limits.scratch_mib * 2**20
+            if _scratch.weight(str(self.folder), most) > most:
                 self.trouble = self.trouble or "disk"
 
 
@@ -261,7 +262,8 @@ class Confined(Child):
     def __enter__(self) -> Self:
         import sandlock
 
-        self.folder = Path(tempfile.mkdtemp(prefix="corpusforge-"))
+        self._scratch = _scratch.Scratch()
+        self.folder = self._scratch.path
         self._process: Any = None
         try:
             self._box = sandlock.Sandbox(**policy(self.folder, self.limits, self._random))
@@ -279,7 +281,7 @@ class Confined(Child):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._process is not None:
             self._process.__exit__(kind, error, at)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._scratch.remove()
 
     def finish(self, deadline: float) -> tuple[Outcome, int | None]:
         """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
@@ -336,15 +338,3 @@ def payload(code: CodeType, given: Mapping[str, Any]) -> bytes:
     """What `command` reads: a program and the names that it finds."""
     packed = marshal.dumps((code, dict(given)))
     return len(packed).to_bytes(8, "big") + packed
-
-
-def _size(folder: str) -> int:
-    """Bytes of the files in a folder, as stored: a hole costs nothing."""
-    total = 0
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
-                if entry.is_dir(follow_symlinks=False):
-                    total += _size(entry.path)
-    return total
