@@ -170,6 +170,51 @@ def test_a_prompt_may_be_completed_by_a_body_or_a_whole_function(completion: str
     assert check(asked, completion).outcome == "pass"
 
 
+CYCLE = '''def turn(s):
+    """Letters, the first put last."""
+    return s[1:] + s[:1]
+
+def back(s):
+    """Take a turned text and give the text."""
+'''
+
+
+@confined
+@pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        ("    return s[-1:] + s[:-1]", "pass code.tests"),
+        (fenced("def back(s): return s[-1:] + s[:-1]"), "pass code.tests"),
+        (fenced("def turn(s): return s\n\ndef back(s): return s"), "fail code.tests"),
+        (fenced("def back(s): return s\n\nglobals()['turn'] = back"), "fail code.tests"),
+        (fenced("import builtins\nbuiltins.turn = lambda s: s\ndef back(s): return s"), "fail code.tests"),
+    ],
+)
+def test_a_helper_of_the_prompt_is_the_prompts_own(completion: str, expected: str) -> None:
+    """HumanEval 32, 38 and 50 hold the prompt's helper against the solution."""
+    asked = task("def check(f):\n    assert f(turn('abc')) == 'abc'\n\ncheck(back)", prompt=CYCLE, entry_point="back")
+    verdict = check(asked, completion)
+    assert f"{verdict.outcome} {verdict.rule}" == expected
+
+
+@confined
+def test_a_module_that_only_the_reference_imports_is_the_standard_librarys() -> None:
+    """MBPP 596: `sys.getsizeof` is among what the answer is held against."""
+    reference = "import sys\nfrom math import floor\ndef size(x): return sys.getsizeof(x) + floor(0.5)"
+    test = "assert size('a') == sys.getsizeof('a') + floor(0.5)"
+    forged = "class sys: getsizeof = staticmethod(len)\nfloor = int\ndef size(x): return 1"
+    assert rule(reference, test, reference=reference) == "pass code.tests"
+    assert rule(forged, test, reference=reference) == "fail code.tests"
+
+
+@confined
+def test_where_tests_take_several_names_from_the_solution_the_verdict_says_so() -> None:
+    """They could be made for each other."""
+    code = "def encode(s): return s\ndef decode(s): return s"
+    assert rule(code, "assert decode(encode('abc')) == 'abc'") == "pass code.tests_shared"
+    assert rule(code, "assert decode(encode('abc')) == 'abd'") == "fail code.tests"
+
+
 @confined
 def test_many_get_their_own_verdicts_in_order() -> None:
     codes = [f"def f(): return {i % 3}" for i in range(7)]

@@ -40,6 +40,8 @@ class Trial:
 
     solver: dict[str, Any]
     judge: dict[str, Any]
+    shared: bool = False
+    """Whether tests take more than one name from the solution: `decode(encode(x)) == x` says little then."""
 
 
 _FORCED: Final = frozenset(f"code.{how}" for how in ("crashed", "killed", "timeout", "exited", "raised"))
@@ -70,12 +72,12 @@ def _hold(trial: Trial | Verdict, limits: Limits) -> Verdict:
         said = settle(trial, limits)
     except (OSError, RuntimeError):  # no process or descriptor is left on this machine: nothing is known
         return undecided("code.unconfined")
-    return replace(_verdict(said), seconds=time.monotonic() - start)
+    return replace(_verdict(said, trial.shared), seconds=time.monotonic() - start)
 
 
-def _verdict(said: str) -> Verdict:
+def _verdict(said: str, shared: bool = False) -> Verdict:
     if said == "passed":
-        return passed("code.tests")
+        return passed("code.tests_shared" if shared else "code.tests")
     if said == "nothing_called":  # tests that would pass whatever the solution is
         return undecided("code.no_tests")
     return failed(f"code.{_RULES.get(said, said)}")

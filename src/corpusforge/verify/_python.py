@@ -77,6 +77,16 @@ def completed(prompt: str, completion: str, name: str) -> str | None:
     return next((one for one in candidates if parsed(one) is not None), None)
 
 
+def beside(prompt: str, name: str) -> str:
+    r"""What a prompt that ends inside the function `name` defines beside it, say a helper. Nothing if it is no Python.
+
+    "import math\ndef half(x): return x / 2\ndef f(x):"  ->  "import math\n\ndef half(x): …"
+    """
+    tree = parsed(f"{prompt}\n    pass\n")
+    kept = [] if tree is None else [node for node in tree.body if getattr(node, "name", None) != name]
+    return "\n".join(map(ast.unparse, kept))
+
+
 def defined(text: str) -> set[str]:
     """Names that a text binds at its top: functions, classes, assignments, imports."""
     table = _symbols(text)

@@ -2,7 +2,7 @@ r"""assert_tests: a solution in Python passes when every assertion holds. The te
 
     spec   {"tests": ["assert add(1, 2) == 3"], "setup": "", "reference": "def add…"}
            {"tests": ["def check(candidate): …\n\ncheck(add)"], "prompt": "def add(a, b):…", "entry_point": "add"}
-    rule   code.tests, code.raised, code.missing, code.timeout, code.none, …
+    rule   code.tests, code.tests_shared, code.raised, code.missing, code.timeout, code.none, …
 
 MBPP: Austin et al. 2021, Program Synthesis with Large Language Models. HumanEval: Chen et al. 2021, Evaluating Large
 Language Models Trained on Code. The tests run in a process of their own, confined, and hold the solution's functions
@@ -11,6 +11,7 @@ by a thread of plain values (see `_wire`); a solution cannot say that it passed,
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify import _python
@@ -49,13 +50,34 @@ def _trial(spec: Mapping[str, Any], completion: str) -> Trial | Verdict:
         return undecided("code.no_tests")
     entry, reference = spec.get("entry_point"), spec.get("reference")
     own = {entry} if isinstance(entry, str) and entry else set()
-    own |= _python.defined(reference) if isinstance(reference, str) else set()
+    imported = _python.imports(reference) if isinstance(reference, str) else []
+    own |= _python.defined(reference) - _python.defined("\n".join(imported)) if isinstance(reference, str) else set()
+    before, setup = _python.imports(setup), "\n".join([*_needed(imported, tests), _helpers(spec, tests), setup])
     names, modules = _python.needed([setup, *tests], own)
     program = _program(spec, completion, names)
     if program is None:
         return failed("code.none")
     judge = {"names": names, "modules": modules, "setup": setup, "tests": ready, "mark": _MARK}
-    return Trial({"code": program, "before": _python.imports(setup), "module": "", "name": ""}, judge)
+    return Trial({"code": program, "before": before, "module": "", "name": ""}, judge, shared=len(names) > 1)
+
+
+def _needed(imported: Sequence[str], tests: Sequence[str]) -> list[str]:
+    """Imports of the reference that tests live on: `sys.getsizeof` is Python's, not a `sys` of the solution."""
+    names, _ = _python.needed(tests)
+    standard = [line for line in imported if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    return [line for line in standard if _python.defined(line) & set(names)]
+
+
+def _helpers(spec: Mapping[str, Any], tests: Sequence[str]) -> str:
+    """What the prompt defines beside the function under test, if tests call it: theirs is the prompt's own.
+
+    HumanEval 32, 38 and 50: `decode(encode(x)) == x` would hold for a solution whose `encode` does nothing.
+    """
+    prompt, entry = spec.get("prompt"), spec.get("entry_point")
+    if not (isinstance(prompt, str) and isinstance(entry, str)):
+        return ""
+    helpers = _python.beside(prompt, entry)
+    return helpers if _python.defined(helpers) & set(_python.needed(tests)[0]) else ""
 
 
 def _program(spec: Mapping[str, Any], completion: str, names: Sequence[str]) -> str | None:
