@@ -36,12 +36,14 @@ _NUMBER: Final = re.compile(
 )
 _SCALES: Final = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _CHAIN: Final = re.compile(r"(?:[\d\s.,$()+*/×÷^\u2212\u2013-]|\\times|\\cdot|\\div)*[=≈]")
-_OPERATOR: Final = re.compile(r"\s*(?:[-+*×÷^\u2212\u2013]|\\times|\\cdot|\\div|/)\s*[$(]?\s*\.?\d")
+_OPERATOR: Final = re.compile(r"\s*(?:[-+*×÷^±\u2212\u2013]|\\times|\\cdot|\\div|/)\s*[$(]?\s*\.?\d")
 _ANOTHER: Final = re.compile(
-    r"(?:[^\w\n.;!?]*(?:[^\W\d_]+[^\w\n.;!?]+){0,3}?\b(?:or|and|to)\b[^\w\n.;!?]+(?:(?:maybe|perhaps|even)\s+)?|\s*[,;|&~]\s*|[:.])"
-    r"(?=[-+\u2212$€£]*\.?\d)",
+    r"(?:[^\w\n.;!?]*(?:[^\W\d_]+[^\w\n.;!?]+){0,3}?\b(?:or|and|to)\b[^\w\n.;!?]+"
+    r"(?:(?:maybe|perhaps|possibly|even|else)\s+)?(?:[A-Za-z]\s*=\s*)?|\s*[,;|&~]\s*|[:.])"
+    r"(?=[-+\u2212$€£]*\.?\d)|[ \t]+(?=[-+\u2212]?\.?\d[\d.,]*(?![\w%-]))",
     re.IGNORECASE,
 )
+_RANGE: Final = re.compile(r"(?:[≤≥≠±∓]|[^-=\s]\s*[<>]=?)[\s$({]*\Z")  # before a number: one end of many, or two numbers
 _OR_BEFORE: Final = re.compile(
     r"(?<![^\W_])(?:[^\W\d_]+\s+){0,3}\bor\s+(?:(?:maybe|perhaps)\s+)?\W{0,3}$", re.IGNORECASE
 )
@@ -51,6 +53,9 @@ _LATEX: Final = (
     (re.compile(r"\\[dt]?frac\s*(\d)\s*(\d)"), r"\1/\2"),
     (re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}"), r" \1 "),
     (re.compile(r"\{,\}"), ","),
+    (re.compile(r"\\(?:pm|mp)(?![A-Za-z])"), "±"),
+    (re.compile(r"\\(?:[lg]eq?|[lg]eqslant|[lg]t|neq?)(?![A-Za-z])"), "<"),
+    (re.compile(r"\\(?:lor|vee|land|wedge|q?quad|cup)(?![A-Za-z])|\\\\"), " or "),
     (re.compile(r"\\[,!;: ]|\*\*|__|\^\{?\\circ\}?|\\left|\\right"), ""),
     (re.compile(r"\\([$%#&_])"), r"\1"),
     (re.compile(r"\bnegative\s+(?=[$\d.])", re.IGNORECASE), "-"),
@@ -170,6 +175,8 @@ def _first_number(text: str, form: str) -> Found:
             return Found(None, "numeric.no_number")
     if _OPERATOR.match(text, match.end()):
         return Found(None, "numeric.expression")
+    if _RANGE.search(text, max(0, match.start() - 10), match.start()):
+        return Found(None, "numeric.several")
     value = _value(match)
     if value is None:
         return Found(None, "numeric.too_long")
