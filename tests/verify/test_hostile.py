@@ -31,8 +31,8 @@ ASSERTS = Task("assert_tests", {"tests": TESTS, "setup": ""})
 EXAMPLES = [{"source": "add(2, 3)\n", "want": "5\n", "options": []}]
 DOCTEST = Task("doctest", {"entry_point": "add", "module": "", "examples": EXAMPLES})
 GOOD = "```python\ndef add(a, b):\n    return a + b\n```"
-SHORT = Limits(seconds=1, patience=6)
-FORKING = Limits(seconds=1, patience=6, processes=8)
+SHORT = Limits(seconds=1, patience=3)
+FORKING = Limits(seconds=1, patience=3, processes=8)
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +61,10 @@ def homes() -> list[str]:
     return found
 
 
-def refused(code: str, limits: Limits = SHORT) -> None:
+def refused(code: str, limits: Limits = SHORT, kinds: int = 2) -> None:
     """Neither kind of tests passes a solution, and good ones beside it and after it do pass."""
     bad = f"```python\n{code}\n```"
-    for kind, task in ((assert_tests, ASSERTS), (doctest, DOCTEST)):
+    for kind, task in ((assert_tests, ASSERTS), (doctest, DOCTEST))[:kinds]:
         verdicts = kind.check_many([task, task], [bad, GOOD], limits)
         assert [verdict.outcome for verdict in verdicts] == ["fail", "pass"], [verdict.rule for verdict in verdicts]
     assert assert_tests.check(ASSERTS, GOOD).outcome == "pass"
@@ -76,7 +76,7 @@ ATTACKS = tomllib.loads((Path(__file__).parent / "attacks/code.toml").read_text(
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack["name"].replace(" ", "_") for attack in ATTACKS])
 def test_none_passes_and_the_others_go_on(attack: dict[str, Any]) -> None:
     code = eval(attack["text"]) if attack.get("eval") else attack["text"]
-    refused(code, FORKING if attack.get("forks") else SHORT)
+    refused(code, FORKING if attack.get("forks") else SHORT, 2 if attack["tries"] == "forge" else 1)
 
 
 PRINTING = Task("program", {"tests": [{"input": "2 3\n", "output": "5\n"}, {"input": "10 20\n", "output": "30\n"}]})
