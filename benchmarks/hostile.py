@@ -2,7 +2,7 @@
 
     python benchmarks/hostile.py --runs 1000
 
-One process checks the attacks of tests/verify/attacks, in turn, a good solution after every eight. This one watches it
+One process checks the attacks of tests/verify/attacks, in turn, a good solution after every eighth. This one watches it
 from outside: processes, mounts, files, shared memory and queues, a file and sockets that must stay untouched; and, of
 the checking process itself, descriptors, threads and memory after a tenth of the runs and after all. Exit code 1 where
 anything is left, grew, or passed.
@@ -109,7 +109,7 @@ class Outside:
             "shared memory of System V and its queues": sum(len(q.read_text().splitlines()) - 1 for q in queues),
             "files in /dev/shm": len([*Path("/dev/shm").iterdir()]),
             "the file's text": self.canary.read_text(encoding="utf-8"),
-            "the file's state": str(self.canary.stat()[:9]),
+            "the file's state": str((*(found := self.canary.stat())[:7], found.st_mtime_ns, found.st_ctime_ns)),
             "sockets that heard something": len(select.select(self.ears, [], [], 0)[0]),
         }
 

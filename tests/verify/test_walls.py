@@ -76,12 +76,17 @@ class Outside:
     def __init__(self, folder: Path, sleeper: subprocess.Popen[bytes]) -> None:
         self.sleeper, self.secret = sleeper, folder / "secret"
         self.secret.write_text("secret", encoding="utf-8")
-        self.kept = self.secret.stat()[:9]
+        self.kept = self.state()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.ears = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]
         for ear, hidden in zip(self.ears, ("", "\0"), strict=True):
             ear.bind(f"{hidden}{folder / 'ears'}")
         self.path = str(folder / "ears")
+
+    def state(self) -> tuple[int, ...]:
+        """All of the file but when it was read."""
+        found = self.secret.stat()
+        return (*found[:7], found.st_mtime_ns, found.st_ctime_ns)
 
     def attempt(self, kind: Any, lines: str) -> tuple[str, str]:
         """How a program ended that runs a few lines, and what it said of them."""
@@ -99,7 +104,7 @@ class Outside:
     def touched(self) -> list[str]:
         """What of all this is not as it was."""
         heard = select.select([self.listener, *self.ears], [], [], 0)[0]
-        changed = [] if (self.secret.read_text(), self.secret.stat()[:9]) == ("secret", self.kept) else ["file"]
+        changed = [] if (self.secret.read_text(), self.state()) == ("secret", self.kept) else ["file"]
         return [*("socket" for _ in heard), *changed, *(["process"] if self.sleeper.poll() is not None else [])]
 
 
@@ -120,6 +125,62 @@ def test_out_of_reach(row: dict[str, Any], kind: Any, outside: Outside) -> None:
         pytest.skip(f"only on {row['only']}")
     outcome, said = outside.attempt(kind, row["lines"])
     assert said.startswith("shut") or outcome in row.get("ends", ()), (outcome, said)
+    assert outside.touched() == []
+
+
+TRACES = """
+import fcntl, os, select, signal, sys, time
+said = [fcntl.fcntl(at, fcntl.F_GETFL) for at in (0, 1, 2)]
+said += [os.umask(0o22), os.listdir("."), sorted(os.environ), signal.pthread_sigmask(signal.SIG_BLOCK, ()), sys.path]
+said += [os.getpgid(0) == os.getpid(), time.tzname, os.getcwd()]
+said += [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGXCPU, signal.SIGPIPE)]
+said += [select.select([0], [], [], 0)[0], [len(module.__dict__) for _, module in sorted(sys.modules.items())]]
+os.write(1, repr(said).encode())
+os.umask(0o777)
+os.mkdir("left")
+os.setpgid(0, 0)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1})
+for at in (0, 1, 2):
+    fcntl.fcntl(at, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND)
+os.environ["LEFT"] = os.environ["TZ"] = "1"
+time.tzset()
+for one in (signal.SIGINT, signal.SIGTERM, signal.SIGXCPU):
+    signal.signal(one, signal.SIG_IGN)
+sys.modules["json"].left = sys.path[:] = [1]
+"""
+
+
+def test_a_fork_finds_no_trace_of_the_one_before() -> None:
+    """Nor of what was sent to it and not read."""
+    ran = [sandbox.run_in(Forked, TRACES, b"x" * 300, limits=LIMITS) for _ in range(3)]
+    assert [one.outcome for one in ran] == ["ok"] * 3
+    assert ran[0].stdout == ran[1].stdout == ran[2].stdout != b""
+
+
+GARBAGE = """
+import ctypes, os, time
+seed, libc, page = {seed}, ctypes.CDLL(None), ctypes.create_string_buffer(4096)
+def draw(below):
+    global seed
+    seed = (seed * 6364136223846793005 + 1442695040888963407) % 2**64
+    return (seed >> 33) % below
+odd = [0, 1, -1, 2, 3, 7, 64, 4096, -100, 2**31, 2**32, 2**63 - 1, ctypes.addressof(page), 8, 0x7fffffff0000]
+end = time.monotonic() + 1
+# What ends the program, or waits.
+ending = {{9, 10, 11, 12, 25, 60, 231, 93, 94, 15, 139, 335, 336, 34, 35, 36, 61, 62, 129, 200, 234, 220, 101}}
+while time.monotonic() < end:
+    number = draw(470)
+    if number not in ending:
+        libc.syscall(number, *(ctypes.c_long(odd[draw(len(odd))]) for _ in range(6)))
+"""
+
+
+@pytest.mark.parametrize("kind", [Confined, Forked], ids=["fresh", "forked"])
+@pytest.mark.parametrize("seed", range(3))
+def test_calls_with_garbage_hurt_nobody(seed: int, kind: Any, outside: Outside) -> None:
+    ran = sandbox.run_in(kind, GARBAGE.format(seed=seed), limits=Limits(seconds=2, patience=2))
+    assert ran.outcome != "disk"
+    assert sandbox.run_in(kind, "print(1)").stdout == b"1\n"
     assert outside.touched() == []
 
 

@@ -58,20 +58,20 @@ def _fence(readable: list[str], listed: list[str], scratch: str) -> int:
     return int(ruleset)
 
 
-def _fork(nothing: int, fence: int, barred: Any) -> int:
-    """A child, by its process id. All that it needs is open before: it may open few files of its own."""
-    given, said = os.open("in", os.O_RDONLY), os.open("out", os.O_WRONLY)
+def _fork(fence: int, barred: Any) -> int:
+    """A child, by its process id. What it holds is opened for it alone: forks share the flags of an open file."""
+    opened = [os.open("in", os.O_RDONLY), os.open("out", os.O_WRONLY), os.open(os.devnull, os.O_WRONLY)]
     process = os.fork()
     if not process:
         try:
-            _child([given, said, nothing], fence, barred)
+            _child(opened, fence, barred)
         except SystemExit as end:
             os._exit(end.code if isinstance(end.code, int) else end.code is not None)
         except BaseException:  # noqa: BLE001 - what is not confined does not run, and nothing else runs here
             os._exit(1)
         os._exit(0)
-    os.close(given)
-    os.close(said)
+    for descriptor in opened:
+        os.close(descriptor)
     return process
 
 
@@ -130,7 +130,6 @@ def main(plan: tuple[list[str], list[str], list[str], bytes]) -> None:
         os.set_blocking(end, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(ringer)
-    nothing = os.open(os.devnull, os.O_WRONLY)
     gc.freeze()
     process, answer = 0, 0
     while True:
@@ -139,4 +138,4 @@ def main(plan: tuple[list[str], list[str], list[str], bytes]) -> None:
         if letter == b"w":
             answer = _waited(process, bell)
         else:
-            answer = process = _fork(nothing, fence, barred)
+            answer = process = _fork(fence, barred)

@@ -43,7 +43,9 @@ _ANOTHER: Final = re.compile(
     r"(?=[-+\u2212$€£]*\.?\d)|[ \t]+(?=[-+\u2212]?\.?\d[\d.,]*(?![\w%-]))",
     re.IGNORECASE,
 )
-_RANGE: Final = re.compile(r"(?:[≤≥≠±∓]|[^-=\s]\s*[<>]=?)[\s$({]*\Z")  # before a number: one end of many, or two numbers
+_RANGE: Final = re.compile(
+    r"(?:[≤≥≠±∓]|[^-=\s]\s*[<>]=?)[\s$({]*\Z"
+)  # before a number: one end of many, or two numbers
 _OR_BEFORE: Final = re.compile(
     r"(?<![^\W_])(?:[^\W\d_]+\s+){0,3}\bor\s+(?:(?:maybe|perhaps)\s+)?\W{0,3}$", re.IGNORECASE
 )
