@@ -53,7 +53,10 @@ def check(given: list[tuple[Task, str, bool]]) -> collections.Counter[str]:
         if chosen and module.__name__.endswith(kind.kind):
             limits = Limits(seconds=1, patience=1.5, processes=8 if forks else 1)
             blocks = [f"```python\n{code}\n```" for code in chosen]
-            found.update(verdict.outcome for verdict in module.check_many([kind] * len(chosen), blocks, limits))
+            for block, verdict in zip(blocks, module.check_many([kind] * len(chosen), blocks, limits), strict=True):
+                found[verdict.outcome] += 1
+                if verdict.outcome != "fail":
+                    print(f"{verdict.outcome} ({verdict.rule}):\n{block[:500]}", file=sys.stderr)
     good = assert_tests.check(ADD, f"```python\n{GOOD}\n```", Limits(seconds=5, patience=10)).outcome
     found[f"good {good}"] += 1
     return found

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 import tomllib
@@ -163,3 +165,13 @@ def test_no_verdict_holds_a_word_of_a_solution() -> None:
         "rule": "code.raised",
         "seconds": 0,
     }
+
+
+def test_nothing_is_left_of_many(tmp_path: Path) -> None:
+    """Seen from outside: processes, mounts, files, descriptors, threads, memory."""
+    script = Path(__file__).parents[2] / "benchmarks/hostile.py"
+    command = [sys.executable, str(script), "--runs", "40"]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -157,6 +157,23 @@ def test_a_fork_finds_no_trace_of_the_one_before() -> None:
     assert ran[0].stdout == ran[1].stdout == ran[2].stdout != b""
 
 
+def test_a_zygote_that_cannot_fork_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one solution did to it is not the next one's undecided verdict."""
+    assert sandbox.run_in(Forked, "print(1)").stdout == b"1\n"
+    fork, failing = _forks.Zygote.fork, [True, True]
+
+    def sometimes(zygote: _forks.Zygote) -> int:
+        if failing and failing.pop():
+            raise RuntimeError("a zygote cannot fork")
+        return fork(zygote)
+
+    monkeypatch.setattr(_forks.Zygote, "fork", sometimes)
+    assert sandbox.run_in(Forked, "print(2)").stdout == b"2\n"
+    failing += [True] * 3
+    with pytest.raises(RuntimeError, match="cannot fork"):
+        sandbox.run_in(Forked, "print(3)")
+
+
 GARBAGE = """
 import ctypes, os, time
 seed, libc, page = {seed}, ctypes.CDLL(None), ctypes.create_string_buffer(4096)

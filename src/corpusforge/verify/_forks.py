@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from corpusforge.verify.sandbox import Limits, Outcome
 
 _MOST: Final = 200  # children of one zygote
-_AT_ONCE: Final = 8  # processes of one zygote; it needs two
+_PROCESSES: Final = _MOST + 8  # of one zygote: it needs two, but sandlock now and then counts one that has ended
+_TRIES: Final = 3  # zygotes, for one child
 _RESTING: Final = 2 * (os.cpu_count() or 1)  # zygotes that wait: a solution and its tests take one each
 _GONE: Final = -1  # in place of the id of a process that was waited for: the number may be another's by now
 _PATIENCE: Final = 60.0  # seconds for a zygote to start, or to answer
@@ -72,7 +73,7 @@ class Zygote:
             (self.folder / "scratch").mkdir()
             for pipe in ("in", "out"):
                 os.mkfifo(self.folder / pipe, 0o600)
-            rules = policy(self.folder, sandbox.Limits(processes=_AT_ONCE), random=False)
+            rules = policy(self.folder, sandbox.Limits(processes=_PROCESSES), random=False)
             # The kernel holds its children to their memory and to what they may read.
             self._box = sandlock.Sandbox(**{**rules, "max_memory": None, "fs_denied": []})
             piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
@@ -91,7 +92,10 @@ class Zygote:
         """Make a child, which takes the pipes and the scratch folder: its process id."""
         self.children += 1
         self._send(b"f")
-        return self._number()
+        process = self._number()
+        if process < 0:
+            raise RuntimeError(f"a zygote cannot fork: {os.strerror(-process)}")
+        return process
 
     def ask(self) -> None:
         """Ask for the wait status of the child; `answer` tells."""
@@ -132,18 +136,25 @@ class Forked(sandbox.Child):
         self._asked = False
 
     def __enter__(self) -> Self:
-        zygote = self._zygote = _pool.take()
-        try:
-            self.folder = zygote.folder / "scratch"
-            # To open for reading and writing never waits; so the child finds both ends of both pipes taken.
-            self.input = open(zygote.folder / "in", "r+b", buffering=0, opener=_unblocked)
-            self.output = open(zygote.folder / "out", "rb", buffering=0, opener=_unblocked)
-            self._process = zygote.fork()
-            bound(self._process, self.limits)  # before it is sent anything to run
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
+        for tries in range(1, _TRIES + 1):
+            try:
+                self._start(_pool.take())
+            except BaseException as error:
+                self.__exit__(None, None, None)  # which ends the zygote
+                if tries == _TRIES or not isinstance(error, OSError | RuntimeError):
+                    raise
+            else:
+                break
         return self
+
+    def _start(self, zygote: Zygote) -> None:
+        self._zygote, self._process = zygote, 0
+        self.folder = zygote.folder / "scratch"
+        # To open for reading and writing never waits; so the child finds both ends of both pipes taken.
+        self.input = open(zygote.folder / "in", "r+b", buffering=0, opener=_unblocked)  # noqa: SIM115
+        self.output = open(zygote.folder / "out", "rb", buffering=0, opener=_unblocked)  # noqa: SIM115
+        self._process = zygote.fork()
+        bound(self._process, self.limits)  # before it is sent anything to run
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         zygote, self._zygote = self._zygote, None

@@ -59,9 +59,15 @@ def _fence(readable: list[str], listed: list[str], scratch: str) -> int:
 
 
 def _fork(fence: int, barred: Any) -> int:
-    """A child, by its process id. What it holds is opened for it alone: forks share the flags of an open file."""
+    """A child, by its process id; less than 0 where there can be none.
+
+    What it holds is opened for it alone: forks share the flags of an open file.
+    """
     opened = [os.open("in", os.O_RDONLY), os.open("out", os.O_WRONLY), os.open(os.devnull, os.O_WRONLY)]
-    process = os.fork()
+    try:
+        process = os.fork()
+    except OSError as error:
+        process = -(error.errno or 1)
     if not process:
         try:
             _child(opened, fence, barred)

@@ -76,7 +76,7 @@ class Limits:
     """Of all its processes together; also the address space of each."""
     processes: int = 1
     """At a time; threads do not count, their stacks count as memory. With more than one a program can fork.
-    Its children die with the run, but one in a session of its own lives on if whoever called `run` is killed first."""
+    Its children die with the run, but may live on, confined, if whoever called `run` is killed first."""
     files: int = 64
     """Open at a time, per process."""
     output_kib: int = 64
