@@ -225,6 +225,31 @@ def test_doctor_exits_with_1_when_the_key_is_missing(project: Project, capsys: p
     assert "corpusforge key new" in looks["key"]["todo"]
 
 
+@pytest.mark.parametrize(
+    ("layer", "status", "said"),
+    [
+        ("my_rewards:polite", "OK", "outcome, process, my_rewards:polite"),
+        ("my_rewards:rude", "BAD", "no function 'rude'"),
+        ("no_such_rewards:f", "BAD", "cannot be imported"),
+        ("polite", "BAD", "not known to a stage"),
+        ("my_rewards:bare", "BAD", "cannot be called"),
+    ],
+)
+def test_doctor_says_whether_the_layers_of_the_reward_can_be_had(
+    layer: str, status: str, said: str, project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before a training, not in it."""
+    code = "def polite(task, completion, *, words=()):\n    return 1\n\n\ndef bare(task, completion):\n    return 1\n"
+    (project.root / "my_rewards.py").write_text(code)
+    own = f'{{process: {{}}, own: {{"{layer}": {{params: {{words: [please]}}}}}}}}'
+    with (project.root / "params.yaml").open("a") as file:
+        file.write(f"\nmodel: {{name: some/model}}\ntrain_sft: {{}}\nrollout: {{}}\ntrain_grpo: {{rewards: {own}}}\n")
+    main(["doctor", "--json"])
+    looks = {look["what"]: look for look in json.loads(capsys.readouterr().out)["looks"]}
+    assert looks["rewards"]["status"].upper() == status
+    assert said in looks["rewards"]["found"]
+
+
 def test_releases_of_a_project_without_any_is_an_empty_list(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -39,6 +40,40 @@ def test_the_example_of_a_verifier_of_ones_own_runs(monkeypatch: pytest.MonkeyPa
     (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     exec(compile(block, "verifiers.md", "exec"), {"__name__": "verifiers"})
     assert list(_plugins._own) == ["palindrome"]
+
+
+def test_the_examples_of_every_kind_are_healthy_tasks() -> None:
+    """A line of docs/verifiers.md for each kind that is built in; a judge is not asked."""
+    import corpusforge as cf
+    from corpusforge.verify import KINDS
+
+    page = (ROOT / "docs" / "verifiers.md").read_text(encoding="utf-8")
+    lines = page.partition("<!-- kinds:begin -->")[2].partition("<!-- kinds:end -->")[0].strip().splitlines()[1:-1]
+    tasks = [json.loads(line) for line in lines]
+    assert [task["verifier"]["kind"] for task in tasks] == list(KINDS)
+    found = cf.verify_tasks(tasks)
+    assert found.unhealthy == {}
+    assert set(found.undecided) <= {"judge.not_tried", "code.unconfined"}
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "shown"),
+    [
+        ("verifiers.md", "# Verifiers", {}),
+        ("rewards.md", "# Rewards in layers", {"found.total": "0.1"}),
+        ("stages/health.md", "## Example", {"result.reasons()": '{"unverifiable_gold": 1}'}),
+    ],
+)
+def test_the_first_example_of_a_page_runs_as_it_stands(name: str, section: str, shown: dict[str, str]) -> None:
+    """What is shown of it is true."""
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    block = re.search(r"```python\n(.*?)```", page.partition(section)[2], re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(block[1], name, "exec"), names)
+    for what, says in shown.items():
+        assert says in page
+        assert eval(what, names) == json.loads(says)
+    assert "task" in names or "rows" in names
 
 
 @pytest.mark.slow

@@ -78,6 +78,30 @@ def test_the_first_tasks_of_each_kind(tasks: Path) -> None:
     assert cf.verify_tasks(tasks, limit=2).tasks == 2
 
 
+def test_undecided_tasks_are_named_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing was found out, so nothing is called healthy; a misspelt kind is told."""
+    kinds = {"typo": "numerc", "own": "palindrome", "asked": "judge"}
+    lines = [{"id": name, "prompt": name, "verifier": {"kind": kind, "rubric": "?"}} for name, kind in kinds.items()]
+    write_jsonl(tmp_path / "odd.jsonl", lines)
+    assert main(["verify", str(tmp_path / "odd.jsonl")]) == 0
+    said = capsys.readouterr().out
+    assert "did you mean 'numeric'?" in said
+    assert "register it" in said
+    assert "None unhealthy. 3 undecided" in said
+    assert cf.verify_tasks(tmp_path / "odd.jsonl").to_dict()["undecided"] == {
+        "judge.not_tried": {"judge": ["asked"]},
+        "verify.unknown_kind": {"numerc": ["typo"], "palindrome": ["own"]},
+    }
+    assert "verify.unknown_kind" in cf.verify_tasks(tmp_path / "odd.jsonl", undecided="drop").undecided
+
+
+@pytest.mark.parametrize("name", ["my tasks (1).jsonl", "aufgaben-ä.jsonl", "*.jsonl", "?asks*.jsonl", "ä.jsonl"])
+def test_a_file_may_have_any_name(name: str, tmp_path: Path) -> None:
+    """Globs too; rows are called by what of the name can be in an id."""
+    write_jsonl(tmp_path / ("tasks-1.jsonl" if "*" in name else name), SOUND)
+    assert cf.verify_tasks([tmp_path / name, tmp_path / name]).tasks == 8
+
+
 def test_rows_in_memory(tasks: Path) -> None:
     """Dicts and tables, as for `check`."""
     assert cf.verify_tasks(SOUND).tasks == cf.verify_tasks(cf.read(tasks)).tasks == 4
@@ -86,8 +110,12 @@ def test_rows_in_memory(tasks: Path) -> None:
 def test_no_tasks_and_wrong_options_are_told(tmp_path: Path) -> None:
     """What to do about it, too."""
     write_jsonl(tmp_path / "chats.jsonl", [chat(1)])
-    with pytest.raises(SourceError, match="no tasks found"):
+    with pytest.raises(SourceError, match="no tasks found; rows of other kinds: sft 1") as told:
         cf.verify_tasks(tmp_path / "chats.jsonl")
+    assert '{"kind": "numeric", "answer": "42"}' in told.value.hint
+    (tmp_path / "none.jsonl").touch()
+    with pytest.raises(SourceError, match="no records either"):
+        cf.verify_tasks(tmp_path / "none.jsonl")
     with pytest.raises(ConfigError, match="did you mean 'repeats'"):
         cf.verify_tasks(SOUND, repeat=2)
 

@@ -110,6 +110,7 @@ def _project(project: Project) -> Iterator[Look]:
         yield Look(BAD, "params.yaml", error.message, error.hint)
         return
     yield Look(OK, "params.yaml", f"{len(params.ingest.sources)} sources")
+    yield from _rewards(project)
     yield from _key(project)
     yield from _locks(project)
     yield from _kept(project)
@@ -140,6 +141,20 @@ def _key(project: Project) -> Iterator[Look]:
         yield Look(NOTE, "key", f"{fingerprint(key)}, which everybody has", "fine for public data; else set scrub.key")
     else:
         yield Look(OK, "key", f"{fingerprint(key)} from {config}")
+
+
+def _rewards(project: Project) -> Iterator[Look]:
+    """Whether the layers of the reward can be had, functions of the project's own among them."""
+    from corpusforge.io import layers
+
+    if project.params.train_grpo is None:
+        return
+    try:
+        names = layers.check(project)
+    except CorpusForgeError as error:
+        yield Look(BAD, "rewards", error.message, error.hint)
+        return
+    yield Look(OK, "rewards", ", ".join(["outcome", *names]))
 
 
 def _locks(project: Project) -> Iterator[Look]:

@@ -82,6 +82,7 @@ GRAPH: Final = (
         "health",
         ("scrub",),
         "tasks whose verifier fails a right answer or passes a wrong one leave",
+        method=2,
         libraries=_VERIFIERS,
     ),
     Node("grade", ("health",), "difficulty and length as stored columns", libraries=("polars",)),

@@ -9,6 +9,9 @@ ones that fail (false rejects), with 95 % intervals. Programs of code tasks run 
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +28,14 @@ if TYPE_CHECKING:
     from corpusforge.result import StageResult
 
 _SHOWN: Final = 5  # ids told per check
+_EXAMPLE: Final = '{"prompt": "6 x 7?", "verifier": {"kind": "numeric", "answer": "42"}}'
+_REMEDIES: Final = {
+    "code.no_reference": "no solution to try: put it into the verifier, as `reference`",
+    "code.unconfined": "code runs confined or not at all: try it on Linux",
+    "judge.not_tried": "a judge is not asked here: measure it (docs/verifiers.md, judge)",
+    "missing_extra": "pip install 'corpusforge[verify]'",
+}
+"""What to do about a task of which nothing could be found out, by rule or by the end of one."""
 _ANSWERS: Final = "possible_answer"  # where BFCL keeps the accepted calls, beside its questions
 
 
@@ -36,6 +47,8 @@ class VerifiedTasks(Showable):
     verifiers: dict[str, dict[str, Any]]
     unhealthy: dict[str, dict[str, list[str]]]
     """Check, kind of verifier, ids of the tasks."""
+    undecided: dict[str, dict[str, list[str]]]
+    """Rule by which nothing could be found out, kind of verifier, ids of the tasks."""
     noted: dict[str, list[str]]
     """What is questionable about tasks that stay (`weak_tests`, `guessable`, …): ids of the tasks."""
     left_out: dict[str, int]
@@ -54,6 +67,7 @@ class VerifiedTasks(Showable):
             "healthy": self.healthy,
             "verifiers": self.verifiers,
             "unhealthy": self.unhealthy,
+            "undecided": self.undecided,
             "noted": self.noted,
             "left_out": self.left_out,
             "seconds": self.seconds,
@@ -62,9 +76,9 @@ class VerifiedTasks(Showable):
     def shown(self) -> Shown:
         """The result as tables."""
         bad = sum(len(ids) for kinds in self.unhealthy.values() for ids in kinds.values())
-        unclear = sum(sum(one["undecided"].values()) for one in self.verifiers.values())
-        said = f"{bad:,} unhealthy." if bad else "All healthy."
-        said += f" {unclear:,} undecided: see docs/stages/health.md." if unclear else ""
+        unclear = sum(len(ids) for kinds in self.undecided.values() for ids in kinds.values())
+        said = f"{bad:,} unhealthy." if bad else "None unhealthy." if unclear else "All healthy."
+        said += f" {unclear:,} undecided: nothing could be found out about them." if unclear else ""
         left = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.left_out.items()))
         blocks = [self._kinds(), self._found(), self._undecided(), self._noted()]
         return Shown(
@@ -98,8 +112,12 @@ class VerifiedTasks(Showable):
         return Block("unhealthy tasks", ("check", "verifier", "tasks", "which", "what it means"), rows)
 
     def _undecided(self) -> Block:
-        rows = [(rule, kind, n) for kind, one in self.verifiers.items() for rule, n in one["undecided"].items()]
-        return Block("undecided", ("rule", "verifier", "tasks"), rows)
+        rows = [
+            (rule, kind, len(ids), _which(ids), _remedy(rule, kind))
+            for rule, kinds in self.undecided.items()
+            for kind, ids in kinds.items()
+        ]
+        return Block("undecided", ("rule", "verifier", "tasks", "which", "what to do"), rows)
 
     def _noted(self) -> Block:
         rows = [(note, len(ids), _which(ids)) for note, ids in self.noted.items()]
@@ -108,6 +126,16 @@ class VerifiedTasks(Showable):
 
 def _which(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else "")
+
+
+def _remedy(rule: str, kind: str) -> str:
+    """What to do about a task of which nothing could be found out."""
+    from corpusforge.verify import kinds
+
+    if rule == "verify.unknown_kind":
+        near = difflib.get_close_matches(kind, kinds(), 1)
+        return f"did you mean {near[0]!r}?" if near else "register it, or install its package (docs/verifiers.md)"
+    return _REMEDIES.get(rule) or _REMEDIES.get(rule.rpartition(".")[2]) or "see docs/verifiers.md, rules"
 
 
 def _share(rate: Mapping[str, Any]) -> str:
@@ -140,9 +168,7 @@ def verify_tasks(
     read = _read(paths, source)
     tasks = read.kept.filter(pc.equal(read.kept["kind"], "task"))
     if not tasks.num_rows:
-        why = ", ".join(f"{reason} {count:,}" for reason, count in read.reasons().items())
-        hint = "docs/shapes.md says what a task looks like; `corpusforge check` says what a file holds"
-        raise SourceError("no tasks found" + (f"; records left out: {why}" if why else ""), hint=hint)
+        raise _no_tasks(read)
     tasks = _first(tasks, limit) if limit else tasks
     say(f"trying {tasks.num_rows:,} tasks")
     tried = stage(tasks, config)
@@ -150,10 +176,20 @@ def verify_tasks(
         tasks=tasks.num_rows,
         verifiers=dict(tried.metrics["verifiers"]),
         unhealthy=_unhealthy(tried),
+        undecided=_undecided(tried),
         noted=_noted(tried),
         left_out=read.reasons(),
         seconds=dict(tried.metrics["speed"]["seconds_by_kind"]),
     )
+
+
+def _no_tasks(read: StageResult) -> SourceError:
+    """What was found instead, and what a task looks like."""
+    rows = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(read.kept["kind"].to_pylist()).items()))
+    left = ", ".join(f"{reason} {count:,}" for reason, count in read.reasons().items())
+    found = (f"; rows of other kinds: {rows}" if rows else "") + (f"; records left out: {left}" if left else "")
+    hint = f"a task is a line such as {_EXAMPLE}; docs/shapes.md has other shapes, `corpusforge check` says more"
+    return SourceError("no tasks found" + (found or "; no records either"), hint=hint)
 
 
 def _unhealthy(tried: StageResult) -> dict[str, dict[str, list[str]]]:
@@ -168,6 +204,19 @@ def _unhealthy(tried: StageResult) -> dict[str, dict[str, list[str]]]:
             kind = json.loads(line["detail"])["kind"]
             found.setdefault(line["reason"], {}).setdefault(kind, []).append(line["record_id"] or line["row_id"])
     return found
+
+
+def _undecided(tried: StageResult) -> dict[str, dict[str, list[str]]]:
+    """Rule -> kind -> ids, whether such tasks stay or go."""
+    import json
+
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in [*tried.changes.to_pylist(), *tried.dropped.to_pylist()]:
+        if line["reason"] == "undecided":
+            detail = json.loads(line["detail"])
+            ids = found.setdefault(detail["rule"], {}).setdefault(detail["kind"], [])
+            ids.append(line["record_id"] or line["row_id"])
+    return dict(sorted(found.items()))
 
 
 def _noted(tried: StageResult) -> dict[str, list[str]]:
@@ -205,9 +254,15 @@ def _read_one(place: Path, source: Mapping[str, Any] | None, before: Sequence[An
     from corpusforge.check import data_of
     from corpusforge.io.ingest import read_with_ledger
 
-    same = sum(Path(other).stem == place.stem for other in before)
-    declared = {"name": f"{place.stem}-{same + 1}" if same else place.stem, **(source or {})}
+    name = _name(place)
+    same = sum(_name(Path(other)) == name for other in before)
+    declared = {"name": f"{name}-{same + 1}" if same else name, **(source or {})}
     if (place / _ANSWERS).is_dir() and "options" not in declared:
         declared["options"] = {"answers": str(place / _ANSWERS)}
         return read_with_ledger(str(place / "*.json"), declared, detect_language=False)
     return read_with_ledger(data_of(place), declared, detect_language=False)
+
+
+def _name(place: Path) -> str:
+    """A source's name for a file, folder or glob, whatever characters its own has."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", place.stem).strip("-") or "rows"

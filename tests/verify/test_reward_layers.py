@@ -241,6 +241,9 @@ def test_a_layer_that_raises_is_none_and_told(polite: Any) -> None:
     ("layers", "said"),
     [
         ({"proces": {}}, "did you mean 'process'"),
+        ({"process": {"wieght": 0.2}}, "did you mean 'weight'"),
+        ({"own": {"a:b": {"wieght": 0.2}}}, "did you mean 'weight'"),
+        ({"process": 0.2}, "expected a block"),
         ({"process": {"clip": [1, 0]}}, "below the second"),
         ({"process": {"clip": [0, 2]}}, "within 0 and 1"),
         ({"process": {"steps": ["spelling"]}}, "steps"),

@@ -150,9 +150,8 @@ def _beside(place: Path, root: Path) -> str:
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))[:5]
-    return (
-        f"paths are relative to the project; {shown(str(folder), root) or '.'} holds: {', '.join(names) or 'nothing'}"
-    )
+    there = f"{shown(str(folder), root) or '.'} holds: {', '.join(names) or 'nothing'}"
+    return f"paths are relative to the project, or to where you are without one; {there}"
 
 
 def shown(path: str, root: Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from corpusforge.errors import ConfigError, SourceError
 from corpusforge.io import own
-from corpusforge.verify.layers import REGISTERED
+from corpusforge.verify.layers import REGISTERED, measure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +40,19 @@ def load(project: Project) -> None:
     block = project.params.train_grpo
     for name in block.rewards.own if block else ():
         if ":" not in name:
-            continue
+            hint = f"write module:function for {name!r}, with the module beside params.yaml"
+            raise ConfigError("train_grpo.rewards.own: a registered name is not known to a stage", hint=hint)
         try:
             REGISTERED[name] = own.load(name, "train_grpo.rewards.own", project.root)
         except SourceError as error:
             raise ConfigError(str(error).removeprefix("source "), hint=error.hint) from None
+
+
+def check(project: Project) -> list[str]:
+    """The names of all layers, after each was made ready as a training would. Raises ConfigError."""
+    block = project.params.train_grpo
+    load(project)
+    layers = block.rewards.blocks() if block else {}
+    for name, options in layers.items():
+        measure(name, options)
+    return list(layers)

@@ -13,9 +13,9 @@ slice of verdicts that belongs to its partition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, get_args, get_origin
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -166,9 +166,27 @@ def describe(error: ValidationError, kind: type[BaseModel]) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(first["loc"][-1]), kind.model_fields, 1)
+        known = _options(kind, first["loc"][:-1])
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)
         return f"unknown option {where!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    if first["type"] == "model_type":
+        return f"option {where!r}: expected a block of its options; write {{}} for none"
     return f"option {where!r}: {str(first['msg']).removeprefix('Value error, ')}"
+
+
+def _options(kind: Any, path: Sequence[Any]) -> list[str]:
+    """Names of the options of the block at `path`, through optional blocks and maps of them."""
+    if path and not hasattr(kind, "model_fields"):  # `Block | None`: the step is made inside; a map: its values
+        inner = get_args(kind)
+        return _options(inner[-1], path[1:]) if get_origin(kind) is dict else _first(inner, path)
+    if path:
+        field = kind.model_fields.get(str(path[0]))
+        return _options(field.annotation, path[1:]) if field else []
+    return list(kind.model_fields) if hasattr(kind, "model_fields") else _first(get_args(kind), path)
+
+
+def _first(kinds: Sequence[Any], path: Sequence[Any]) -> list[str]:
+    return next((found for kind in kinds if (found := _options(kind, path))), [])
 
 
 def in_memory(stage: Stage, rows: pa.Table, config: Any, inputs: Inputs | None = None) -> StageResult:

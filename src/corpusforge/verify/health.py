@@ -56,7 +56,22 @@ RULES: Final = {
 }
 """Reason codes of unhealthy tasks, in the order in which they are looked for."""
 _NO_GOLD: Final = ("unparsable_gold", "unreadable_gold", "empty_gold", "no_gold", "unknown_dataset")
-_UNREADABLE: Final = ("verify.unreadable", "code.unreadable_spec", "numeric.unreadable_tolerance")
+_UNREADABLE: Final = (
+    "verify.unreadable",
+    "code.unreadable_spec",
+    "numeric.unreadable_tolerance",
+    "numeric.unreadable_unit",
+    "regex.unreadable_pattern",
+    "regex.unreadable_flags",
+    "regex.unreadable_where",
+    "json_schema.unreadable_schema",
+    "json_schema.unresolved_ref",
+    "json_schema.schema_too_deep",
+    "instructions.unreadable_instructions",
+    "instructions.unknown_instruction",
+    "instructions.unreadable_arguments",
+)
+"""Rules by which a verifier says that the task is at fault, whatever the answer."""
 _BY_FORM: Final = "instructions"  # a refusal may well have the form that is asked for
 _COSTLY: Final = "judge"  # asks a model each time: not tried
 _AGAIN: Final = 3  # times as many faults are tried where none of the first was noticed

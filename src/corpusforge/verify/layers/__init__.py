@@ -192,9 +192,12 @@ def resolve(name: str) -> Callable[..., float | None]:
     try:
         found = getattr(importlib.import_module(module), function, None)
     except ImportError as error:
-        raise ConfigError(f"rewards.own: {module} cannot be imported ({type(error).__name__})") from None
+        raise ConfigError(
+            f"rewards.own: {module} cannot be imported ({type(error).__name__})",
+            hint=f"expected module:function; see what `python -c 'import {module}'` says",
+        ) from None
     if not callable(found):
-        raise ConfigError(f"rewards.own: {module} has no function {function!r}")
+        raise ConfigError(f"rewards.own: {module} has no function {function!r}", hint="expected module:function")
     return found  # type: ignore[no-any-return]
 
 
