@@ -37,6 +37,7 @@ _MATHS: Final = frozenset(
     )
 )
 _COMMAND: Final = re.compile(r"\\(?:text|textbf|mathrm|mbox|operatorname|begin|end)\{[^{}]*\}|\\[A-Za-z]+")
+_CANDIDATES: Final = re.compile(r"\d\s*[|&;]\s*[-+\u2212]?\.?\d")  # "12|13" is no answer; the parser takes the first
 _DELIMITERS: Final = ("$", "\\(", "\\[", "\\boxed")
 _PROSE_WORDS: Final = 3  # a gold with more words than that is no expression
 _LONGEST: Final = 4_000  # characters that go to the parser
@@ -73,6 +74,8 @@ def _plain_numbers(gold: str, said: str) -> Verdict | None:
     if "%" in gold or "%" in said:
         return None
     wanted, given = parse_number(gold), parse_number(said)
+    if wanted is not None and given is None and _CANDIDATES.search(said):
+        return failed("math.several")
     if wanted is None or (given is None and said):
         return None
     if given is None:
