@@ -35,6 +35,14 @@ def outcome(completion: str, answer: Any = "B", choices: Any = ("A", "B", "C", "
         "<think>A?</think> <answer>B</answer>",
         "A is too small and C too large.\n\nB",
         "The answer is not A. The answer is B.",
+        "The correct option is B",
+        "**Correct choice:** (B)",
+        "Ｂ",
+        "B) C",  # the text of an option may be a letter
+        "B, because A is wrong.",
+        "B, but C was close.",
+        "B. vitamins A and C",
+        "The best option is not A. The best option is B.",
     ],
 )
 def test_the_usual_forms_of_an_answer_pass(completion: str) -> None:
@@ -83,3 +91,23 @@ def test_a_gold_that_was_not_offered_is_undecided(answer: Any, choices: Any) -> 
 def test_options_that_are_texts_have_the_letters_of_their_places() -> None:
     assert outcome("B", "B", ["Paris", "Rome"]) == ("pass", "letter")
     assert outcome("C", "B", ["Paris", "Rome"]) == ("fail", "not_offered")
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "B or maybe C",
+        "B, but possibly C",
+        "B (or C)",
+        "Answer: B or perhaps option C",
+        "Answer: B; alternatively C",
+        "Answer: B. Or C.",
+        "B, but it could also be C",
+        "B. Paris or C. Rome",
+        "(B) Paris or (C) Rome",
+        "B C",
+        "Answer: B C D",
+    ],
+)
+def test_a_second_letter_behind_a_hedge_fails_like_one_behind_or(completion: str) -> None:
+    assert outcome(completion) == ("fail", "several")

@@ -25,6 +25,7 @@ def outcome(gold: Any, completion: str, **spec: Any) -> str:
         "The answer is **New York**.",
         "#### New York",
         r"\boxed{New York}",
+        r"$\boxed{\text{New York}}$",
         "<think>Boston?</think> New York",
         "<answer>New York</answer>",
     ],

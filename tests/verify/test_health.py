@@ -28,6 +28,8 @@ TASKS = [
     Task("tool_call", {"calls": [{"f": {"a": [1, 2], "b": ["x", ""]}}, {"g": {}}]}),
     Task("tool_call", {"calls": [{"f": {"place": [{"city": ["Rome"], "zip": ["", "1"]}]}}]}),
     Task("tool_call", {"calls": []}, tools=[{"type": "function", "function": {"name": "f"}}]),
+    Task("numeric", {"answer": 100, "atol": 5}),
+    Task("numeric", {"answer": "1" + "0" * 400, "tolerance": 0.01}),
 ]
 
 

@@ -29,6 +29,8 @@ def ask(text: str, schema: Any = SCHEMA, **more: Any) -> Verdict:
         '```\n{"a": 1}\n```',
         '<think>{"a": 0}</think>{"a": 1}',
         '{"a": 1, "b": "```x```"}',
+        '```json\n{"a": 1, "b": "so ```x``` it ```"}\n```',
+        '```json\n{"a": 1}```',
     ],
 )
 def test_json_that_obeys_passes_bare_or_fenced(text: str) -> None:
@@ -72,6 +74,11 @@ def test_large_numbers_and_a_hundred_levels_are_read() -> None:
 def test_words_around_it_are_allowed_where_the_specification_says_so() -> None:
     assert ask(f"Sure!\n```json\n[]\n```\nno:\n{FENCED}\nDone.", around=True).outcome == "pass"
     assert ask('{"a": 1}', around=True).outcome == "pass"
+    assert (
+        ask('Sure:\n```json\n{"a": 1, "b": "```x``` ```"}\n```\nwith `code` and ```more```.', around=True).outcome
+        == "pass"
+    )
+    assert ask(f"{FENCED}\n```python\n[]\n```", around=True).outcome == "pass"
     assert ask('Sure! {"a": 1}', around=True).outcome == "fail"
 
 
@@ -119,3 +126,28 @@ def test_what_is_read_is_what_the_standard_library_reads(text: str) -> None:
     except ValueError:
         value = None
     assert value is None or value == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "outcome"),
+    [
+        (0.01, "0.07", "pass"),
+        (0.01, "19.99", "pass"),
+        (0.01, "0.075", "fail"),
+        (0.1, "1" + "0" * 400, "pass"),
+        (0.1, "1" + "0" * 400 + ".5", "fail"),
+        (10**400, "0.5", "fail"),
+        (10**400, "1e308", "fail"),
+        (3, '"three"', "pass"),
+    ],
+)
+def test_multiples_are_told_in_decimals_of_any_size(step: Any, text: str, outcome: str) -> None:
+    assert ask(text, {"multipleOf": step}).outcome == outcome
+
+
+def test_thousands_of_objects_are_told_apart_and_equal_ones_are_found() -> None:
+    different = [{"a": number, "b": [number]} for number in range(20_000)]
+    assert ask(json.dumps(different), {"uniqueItems": True}).outcome == "pass"
+    assert ask(json.dumps([*different, {"b": [7.0], "a": 7}]), {"uniqueItems": True}).outcome == "fail"
+    assert ask('[1, true, "1", [1], [true], {"a": 0}, {"a": false}]', {"uniqueItems": True}).outcome == "pass"
+    assert ask("[[1, [0]], [1.0, [0.0]]]", {"uniqueItems": True}).outcome == "fail"

@@ -217,3 +217,11 @@ def test_the_wider_of_two_tolerances_counts() -> None:
 def test_an_absolute_tolerance_that_is_none_is_undecided(atol: Any) -> None:
     verdict = verify({"verifier": {"kind": "numeric", "spec": {"answer": "1", "atol": atol}}}, "1")
     assert verdict.rule == "numeric.unreadable_tolerance"
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "edge", "beyond"), [(0.3, "13", "13.001"), (0.7, "17", "17.001"), (0.1, "9", "8.999")]
+)
+def test_a_tolerance_is_the_decimal_that_is_written(tolerance: float, edge: str, beyond: str) -> None:
+    assert outcome("10", edge, tolerance=tolerance) == "pass"  # as a binary fraction, 0.3 is less than 3/10
+    assert outcome("10", beyond, tolerance=tolerance) == "fail"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,3 +38,10 @@ def test_a_sentence_ends_where_a_reader_ends_it(text: str, sentences: int) -> No
 @given(st.lists(st.sampled_from(["The cat sat down.", "Did it?", "It did!"]), max_size=8), st.sampled_from([" ", "\n"]))
 def test_plain_sentences_are_counted_one_by_one(sentences: list[str], between: str) -> None:
     assert count(between.join(sentences)) == len(sentences)
+
+
+@pytest.mark.parametrize("text", ["." * 500_000 + "x", "!?" * 250_000 + "x", '."' * 250_000 + "x"])
+def test_half_a_million_marks_are_read_in_no_time(text: str) -> None:
+    began = time.perf_counter()
+    assert count(text) == 1
+    assert time.perf_counter() - began < 5  # every place looked at anew would take hours

@@ -50,6 +50,12 @@ def said(*calls: tuple[str, Any]) -> list[dict[str, Any]]:
         "[geo.f(a=1)]",
         "geo.f(a=1, unit='m/s')",
         "<think>[geo.f(a=7)]</think>[geo.f(a=1)]",
+        '<|python_tag|>{"name": "geo.f", "parameters": {"a": 1}}<|eom_id|>',
+        '[TOOL_CALLS] [{"name": "geo.f", "arguments": {"a": 1}}]</s>',
+        '<|tool_call|>[{"name": "geo.f", "arguments": {"a": 1}}]',
+        '<function_call> {"name": "geo.f", "arguments": {"a": 1}} </function_call>',
+        '<function=geo.f>{"a": 1}</function>',
+        '<tool_call>{"name": "geo.f", "arguments": {"a": 1, "unit": "m/s"}}</tool_call>',
     ],
 )
 def test_an_accepted_call_passes_in_every_common_form(completion: Any) -> None:
@@ -163,3 +169,47 @@ def test_every_accepted_call_of_bfcl_passes_and_passes_where_no_tool_fits_only_u
         assert verify(row, said_so).outcome == "pass", record["id"]
         more = [*calls, {"function": {"name": "other", "arguments": {}}}]
         assert verify(row, [{"role": "assistant", "tool_calls": more}]).outcome == "fail", record["id"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sure! geo.f(a=1)",
+        "`geo_f(a=1)`",
+        "```py\ngeo.f(1)\n```",
+        'I call {"name": "other", "arguments": {"a": 1}} now',
+        '{"name": "geo.f"}',
+        '[{"name": "geo.f", "arguments": {"a": 1}}, {"note": 1}]',
+        '[TOOL_CALLS] [{"name": "geo.f", "arguments": {"a": 1}}]',
+        "<function=geo.f><parameter=a>1</parameter></function>",
+        "<|python_tag|>geo.f.call(1)",
+    ],
+)
+def test_where_no_tool_fits_a_call_in_any_dress_fails(text: str) -> None:
+    assert judge(text, calls=[])[0] == "fail"
+
+
+@pytest.mark.parametrize(
+    "text", ["Neither geo.f nor others fit.", "geo.f() needs a number.", "A function f(a) is missing."]
+)
+def test_where_no_tool_fits_a_tool_may_be_named(text: str) -> None:
+    assert judge(text, calls=[]) == ("pass", "none_fits")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "geo.f", "arguments": {"a": 7, "a": 1}}</tool_call>',
+        '<tool_call>{"name": "geo.g", "name": "geo.f", "arguments": {"a": 1}}</tool_call>',
+        said(("geo.f", '{"a": 7, "a": 1}')),
+        "[geo.f(a={[1]: 2})]",
+        "<function=geo.f>[1]</function>",
+    ],
+)
+def test_a_call_that_can_be_read_in_two_ways_or_none_fails(text: Any) -> None:
+    assert judge(text) == ("fail", "malformed")
+
+
+@pytest.mark.parametrize("tools", [5, True, {"geo.f": 1}, [5], [{"function": 5}], "geo.f"])
+def test_tools_that_are_none_say_nothing_about_a_call(tools: Any) -> None:
+    assert judge("[geo.f(a=1)]", tools=tools) == ("pass", "calls")

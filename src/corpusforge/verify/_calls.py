@@ -2,6 +2,8 @@
 
     {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}    OpenAI's messages
     <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>                                  Hermes, Qwen
+    <|python_tag|>{"name": "f", "parameters": {"a": 1}}    <function=f>{"a": 1}</function>              Llama
+    [TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}]    <|tool_call|>…    <function_call>…          Mistral, Granite
     a json block between three backticks, or nothing but JSON: an object or a list of them       Llama, Mistral
     [f(a=1), g(b="x")]                                                                           BFCL's prompt form
 
@@ -25,6 +27,13 @@ _FENCED: Final = re.compile(r"```(?:json|python|tool_call|tool_code)?[ \t]*\n(.*
 _PYTHON: Final = re.compile(r"\[?\s*[A-Za-z_][\w.]*\(")
 _STRAY: Final = re.compile(r"\\(?![\\'\"abfnrtvxNuU0-7\n])")  # what Python would warn about, and keep
 _NAMES: Final = {"true": True, "false": False, "null": None}
+_MARKED: Final = re.compile(r"<\|python_tag\|>|\[TOOL_CALLS\]|<\|tool_call\|>|<function_call>")
+_ENDED: Final = re.compile(r"\s*(?:</function_call>|<\|(?:eom_id|eot_id|im_end|end_of_text)\|>|</s>)\s*\Z")
+_FUNCTION: Final = re.compile(r"<function=([\w.-]{1,200})>((?:(?!<function=).)*?)</function>", re.DOTALL)
+_BEGUN: Final = re.compile(
+    r"<\|?/?tool_call|</?function_call|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool"
+    r"|\"name\"\s{0,9}:\s{0,9}\"[^\"\n]{1,200}\"\s{0,9},\s{0,9}\"(?:arguments|parameters)\"\s{0,9}:"
+)
 _LONGEST: Final = 200_000  # characters of text in which calls are looked for
 
 
@@ -48,6 +57,11 @@ def calls_of(completion: Any) -> list[Call]:
     text = spoken(text_of(completion))[0].strip()
     if len(text) > _LONGEST:
         raise Malformed("too long")
+    if functions := _FUNCTION.findall(text):
+        return [_function(name, body) for name, body in functions]
+    marked = _MARKED.search(text)
+    if marked:
+        return _demanded(_ENDED.sub("", text[marked.end() :]))
     if "<tool_call>" in text:
         return [call for block in _TAGGED.findall(text) for call in _demanded(block)]
     blocks = [found for block in _FENCED.findall(text) if (found := _written(block)) is not None]
@@ -60,8 +74,42 @@ def _said(message: Mapping[str, Any]) -> Sequence[Any]:
     if message.get("role") != "assistant":
         return []
     calls = message.get("tool_calls") or []
-    calls = json.loads(calls) if isinstance(calls, str) else calls
+    calls = _json(calls) if isinstance(calls, str) else calls
     return calls if isinstance(calls, Sequence) else [calls]
+
+
+def begun(completion: Any, names: Sequence[str]) -> bool:
+    """Whether a completion holds what looks like a call, wherever it stands: `names` are those of the tools.
+
+    "Sure! f(a=1)"  ->  True      '{"name": "f"}'  ->  True      "f() does not fit"  ->  False
+    """
+    text = spoken(text_of(completion))[0]
+    if _BEGUN.search(text):
+        return True
+    known = "|".join(re.escape(name) for name in sorted({*names, *(name.replace(".", "_") for name in names)}) if name)
+    # A call of nothing is no sign: prose names a function so.
+    call = rf"(?<![\w.])(?:{known})\(\s{{0,9}}(?:[A-Za-z_]\w{{0,200}}\s{{0,9}}=|[\"'\d\[{{])"
+    return bool(known) and re.search(rf"{call}|\"name\"\s{{0,9}}:\s{{0,9}}\"(?:{known})\"", text) is not None
+
+
+def _function(name: str, body: str) -> Call:
+    """<function=f>{"a": 1}</function>, as Llama writes it."""
+    arguments = _json(body) if body.strip() else {}
+    if not isinstance(arguments, Mapping):
+        raise Malformed("arguments are no object")
+    return Call(name, dict(arguments))
+
+
+def _json(text: str) -> Any:
+    """A JSON text as a value. Raises Malformed where a name is given twice."""
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise Malformed("a name is given twice")
+    return fields
 
 
 def _demanded(block: str) -> list[Call]:
@@ -76,7 +124,9 @@ def _written(text: str) -> list[Call] | None:
     text = text.strip()
     if text[:1] in ("{", "["):
         try:
-            value = json.loads(text)
+            value = _json(text)
+        except Malformed:
+            raise
         except (ValueError, RecursionError):
             return _python(text)
         listed = value if isinstance(value, list) else [value]
@@ -101,7 +151,7 @@ def _call(value: Any) -> Call:
     arguments = inner.get("arguments", inner.get("parameters"))
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments) if arguments.strip() else {}
+            arguments = _json(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):
             raise Malformed("arguments are no JSON") from None
     if not isinstance(arguments, (Mapping, type(None))):
@@ -146,7 +196,10 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_value(one) for one in node.elts]
     if isinstance(node, ast.Dict):
-        return {_value(key): _value(value) for key, value in zip(node.keys, node.values, strict=True) if key}
+        pairs = [(_value(key), _value(value)) for key, value in zip(node.keys, node.values, strict=True) if key]
+        if any(isinstance(key, (list, dict, set)) for key, _ in pairs):
+            raise Malformed("no key")
+        return dict(pairs)
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, MemoryError, RecursionError):

@@ -13,7 +13,8 @@ import re
 from typing import Final
 
 _END: Final = re.compile(
-    r"[.!?\u2026\u203d]+[\"'”’)\]}*_»]{0,4}(?=\s|\Z)|[\u3002\uff01\uff1f\u0964\u0965\u06d4\u061f]+"
+    # Looked for where a run of marks begins, not inside of it: a million dots and a letter would take hours.
+    r"(?<![.!?\u2026\u203d])[.!?\u2026\u203d]++[\"'”’)\]}*_»]{0,4}(?=\s|\Z)|[\u3002\uff01\uff1f\u0964\u0965\u06d4\u061f]+"
 )
 _SAYS: Final = re.compile(r"[^\W_]")
 _OPENING: Final = "\"'“‘([*_"

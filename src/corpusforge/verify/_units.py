@@ -10,6 +10,7 @@ names and small exponents alone, so that a completion cannot make it compute.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from fractions import Fraction
@@ -51,6 +52,16 @@ _PROSE: Final = frozenset(_WORDS.split())
 _LONGEST: Final = 100  # characters of a unit in a specification
 
 _lock = threading.Lock()  # a registry of pint keeps caches that threads must not write at once
+
+
+def _after_fork() -> None:
+    """A lock that a thread of the parent held while it forked would be held for ever in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def parse(text: Any) -> Any:

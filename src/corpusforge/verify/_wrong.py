@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify import _python
 from corpusforge.verify._mutants import mutants
-from corpusforge.verify.numeric import parse_number
+from corpusforge.verify.numeric import allowance, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -111,11 +112,11 @@ def _asked(task: Task, gold: str | None) -> set[str]:
 
 def _numbers(task: Task, gold: str) -> Iterator[tuple[str, str]]:
     """Numbers near the right one that its tolerance does not allow."""
-    right, given = parse_number(task.spec.get("answer")), task.spec.get("tolerance")
-    if right is None:
+    right = parse_number(task.spec.get("answer"))
+    allowed = None if right is None else allowance(task.spec, right)
+    if right is None or allowed is None:
         return
-    allowed = abs(right) * (given if isinstance(given, (int, float)) and not isinstance(given, bool) else 0)
-    further = [("beyond tolerance", str(float(right + 2 * allowed)))] if allowed else []
+    further = [("beyond tolerance", str(math.ceil(right + 2 * allowed) + 1))] if allowed else []
     plain = str(right) if right.denominator == 1 else None
     digits = [("digit", _digit(plain))] if plain else [("digit", _digit(gold))]
     steps = [("one more", str(right + 1)), ("one less", str(right - 1))]
@@ -169,7 +170,8 @@ def _accepted(spec: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]] | Non
     if not isinstance(calls, list) or not all(isinstance(call, dict) and len(call) == 1 for call in calls):
         return None
     pairs = [next(iter(call.items())) for call in calls]
-    return [(name, _firsts(values)) for name, values in pairs if isinstance(values, dict)]
+    good = all(isinstance(name, str) and isinstance(values, dict) for name, values in pairs)
+    return [(name, _firsts(values)) for name, values in pairs] if good else None
 
 
 def _firsts(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,9 +21,21 @@ _LETTER: Final = re.compile(
     # A capital may be followed by words; a small letter, and the words A and I, only by a mark or nothing.
     r"(?:(?P<alone>[A-Za-z])(?=[\s*_$`\"'”\])}]*(?:[).:,;\]]|$|\b(?:or|and)\b|[/&|]))|(?P<capital>[B-HJ-Z])(?![\w'’]))",
 )
-_MORE: Final = re.compile(
-    rf"[\s*_$`\"'”\])}}]*(?:,|;|/|&|\||\bor\b|\band\b){_DRESS}(?:or|and)?{_DRESS}(?=[A-Za-z](?![\w'’]))"
+_CLOSED: Final = r"[\s*_$`\"'”\])}]*"
+_HEDGE: Final = (
+    r"(?i:or|and|(?:but\s+)?(?:it\s+)?"
+    r"(?:also|maybe|perhaps|possibly|probably|alternatively|(?:could|might)(?:\s+also)?\s+be))\b"
 )
+_MORE: Final = re.compile(
+    rf"(?:{_CLOSED}(?:[,;/&|]|[,;.(]?\s*{_HEDGE}){_DRESS}(?:,?\s*{_HEDGE}{_DRESS}){{0,3}}"
+    # "B C", letters and nothing else on the line
+    r"|\s(?=[A-Za-z](?:[ \t]+[A-Za-z])*[ \t]*\.?[ \t]*(?:$|\n)))(?:(?i:option|choice)\s+)?(?=[(\[*]*[A-Za-z](?![\w'’]))"
+)
+_OR_THIS: Final = re.compile(r"\bor\s+(?:(?i:option|choice)\s+)?(?:\((?P<round>[A-Z])\)|(?P<plain>[A-Z])[).:]\s+\w)")
+_CHOSEN: Final = re.compile(
+    r"\b(?:correct|right|best)\s+(?:option|choice|letter)\b[\s*_]{0,4}(?:[:=]|\bis\b(?!\s+not\b)\s*:?)", re.IGNORECASE
+)
+_WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width forms to ASCII
 _MOST_PLACES: Final = 100  # markers that are read
 _MOST: Final = 2_000  # characters of an answer that are looked at
 
@@ -48,8 +60,9 @@ def check(task: Task, completion: Any) -> Verdict:
 
 def letters(completion: str) -> set[str]:
     """Every letter that the completion gives as its answer, in capitals."""
-    text, _ = spoken(completion)
+    text = spoken(completion)[0].translate(_WIDE)
     ends = [match.end() for match in re.finditer("####", text)] + marker_ends(text)
+    ends += [match.end() for match in _CHOSEN.finditer(text)][-_MOST_PLACES:]
     places = [inside for _, _, inside in boxes(text)] + [line_after(text, end) for end in ends[-_MOST_PLACES:]]
     named = set().union(*(_named(place) for place in places))
     if named or places:
@@ -65,7 +78,8 @@ def _named(place: str) -> set[str]:
         named.add((match["alone"] or match["capital"]).upper())
         more = _MORE.match(place, match.end())
         if more is None:
-            break
+            line = place[match.end() :].partition("\n")[0]
+            return named | {found["round"] or found["plain"] for found in _OR_THIS.finditer(line)}
         at = more.end()
     return named
 

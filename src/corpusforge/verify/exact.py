@@ -8,12 +8,14 @@ Both sides are brought to Unicode's NFC form, trimmed, and runs of white space b
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any, Final
 
 from corpusforge.verify._final import final, spoken
 from corpusforge.verify._verdict import Task, Verdict, failed, passed, text_of, undecided
 
+_WRAPPED: Final = re.compile(r"\$?\\(?:text|textbf|textit|mathrm|mathbf|mbox)\s?\{([^{}]*)\}\$?")
 _DRESS: Final = "*_`\"'“”‘’ "
 
 
@@ -33,7 +35,8 @@ def check(task: Task, completion: Any) -> Verdict:
     marked = final(text)
     if marked.form in ("whole", "tag"):
         return failed("exact.whole")
-    said = _normal(marked.text, ignore_case)
+    wrapped = _WRAPPED.fullmatch(marked.text.strip())
+    said = _normal(wrapped[1] if wrapped else marked.text, ignore_case)
     equal = gold in (
         said,
         said.removesuffix("."),

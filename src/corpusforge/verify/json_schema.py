@@ -7,7 +7,7 @@ JSON is read strictly (RFC 8259): a name given twice, NaN and Infinity fail.
     schema {"type": "object", "required": ["a"]}    {"a": 1}  pass    [1]  fail    {"a": 1, "a": 2}  fail
 
 Schemas are draft 2020-12 where `$schema` names no other draft; jsonschema (MIT) decides, in a worker process with hard
-limits (`_limits`), since `pattern` and `uniqueItems` can take for ever. No `$ref` is ever fetched: a schema that needs
+limits (`_limits`), since a `pattern` can take for ever. No `$ref` is ever fetched: a schema that needs
 one outside of itself is undecided. `format` is a remark, as the standard has it. A gold value is `{"const": …}`.
 """
 
@@ -18,7 +18,8 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LANGUAGES: Final = ("", "json", "jsonc", "json5")  # what may stand behind the three backticks
+_FENCE: Final = "```"
 _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _DEEPEST: Final = 100  # brackets inside of each other
 _LONGEST: Final = 4_000_000  # characters of JSON that are read
@@ -75,16 +77,29 @@ def _need_jsonschema() -> None:
 def _written(completion: str, around: bool) -> str:
     """The text that has to be JSON: what stands in the fence, else all of it."""
     text = spoken(completion)[0].strip()
-    pieces = text.split("```")  # prose, block, prose, block, …, prose
-    blocks = [block for block in map(_inside, pieces[1:-1:2]) if block is not None]
-    alone = len(pieces) == 3 and not pieces[0] and not pieces[2]
-    return blocks[-1] if blocks and (alone or around) else text
+    if around:
+        return (_blocks(text) or [text])[-1]
+    if len(text) < 6 or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
+        return text
+    language, newline, inside = text[3:-3].partition("\n")
+    return inside.strip() if newline and language.strip().lower() in _LANGUAGES else text
 
 
-def _inside(block: str) -> str | None:
-    """What stands in a fenced block of JSON; None for a block of something else."""
-    language, newline, inside = block.partition("\n")
-    return inside.strip() if newline and language.strip().lower() in _LANGUAGES else None
+def _blocks(text: str) -> list[str]:
+    """What stands in the fenced blocks of JSON. A fence ends a line: three backticks inside of a string are none."""
+    blocks: list[str] = []
+    opened: tuple[int, bool] | None = None  # where the block begins, and whether it is one of JSON
+    at = 0
+    for line in text.split("\n"):
+        end = at + len(line) + 1
+        if opened is None and line.count(_FENCE) % 2:
+            opened = (end, line.rpartition(_FENCE)[2].strip().lower() in _LANGUAGES)
+        elif opened is not None and line.rstrip().endswith(_FENCE):
+            if opened[1]:
+                blocks.append(text[opened[0] : at + line.rindex(_FENCE)].strip())
+            opened = None
+        at = end
+    return blocks
 
 
 def prepare() -> None:
@@ -161,7 +176,7 @@ def _validator(schema: Any) -> Any:
     """The validator of a schema's own draft, 2020-12 where it names none; None for what is no schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
+    from jsonschema.validators import extend, validator_for
     from jsonschema_specifications import REGISTRY
 
     dialect = Draft202012Validator
@@ -174,6 +189,32 @@ def _validator(schema: Any) -> Any:
         return None
     try:
         dialect.check_schema(schema)
-        return dialect(schema, registry=REGISTRY)  # the drafts' own schemas, and nothing that could be fetched
+        exact = extend(dialect, {"multipleOf": _multiple_of, "uniqueItems": _unique_items})
+        return exact(schema, registry=REGISTRY)  # the drafts' own schemas, and nothing that could be fetched
     except (SchemaError, RecursionError, TypeError, ValueError, re.error):
         return None
+
+
+def _multiple_of(validator: Any, step: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    """In decimals: 0.07 is seven times 0.01, and a number of hundreds of digits is compared all the same."""
+    from jsonschema.exceptions import ValidationError
+
+    if validator.is_type(value, "number") and Fraction(str(value)) % Fraction(str(step)):
+        yield ValidationError("no multiple")
+
+
+def _unique_items(validator: Any, asked: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    """By hashes: comparing each with each takes longer than the limit for some thousand objects."""
+    from jsonschema.exceptions import ValidationError
+
+    if asked and validator.is_type(value, "array") and len(set(map(_hashable, value))) < len(value):
+        yield ValidationError("not unique")
+
+
+def _hashable(value: Any) -> Any:
+    """A JSON value as one that is equal, and hashes alike, where JSON says equal: 1 is 1.0, and true is not 1."""
+    if isinstance(value, dict):
+        return "object", frozenset((name, _hashable(one)) for name, one in value.items())
+    if isinstance(value, list):
+        return "array", tuple(map(_hashable, value))
+    return ("boolean", value) if isinstance(value, bool) else value

@@ -83,7 +83,7 @@ def check(task: Task, completion: Any) -> Verdict:
     gold = parse_number(task.spec.get("answer"))
     if gold is None:
         return undecided("numeric.unparsable_gold")
-    near = _near(task.spec, gold)
+    near = allowance(task.spec, gold)
     if near is None:
         return undecided("numeric.unreadable_tolerance")
     found = _final_number(text_of(completion))
@@ -103,7 +103,7 @@ def _with_unit(spec: Mapping[str, Any], completion: Any) -> Verdict:
     gold = _converted(_gold_number(answer), unit)
     if gold is None:
         return undecided("numeric.unparsable_gold")
-    near = _near(spec, gold)
+    near = allowance(spec, gold)
     if near is None:
         return undecided("numeric.unreadable_tolerance")
     found = _final_number(_units.raised(text_of(completion)))
@@ -253,12 +253,12 @@ def _value(match: re.Match[str]) -> Fraction | None:
     return -size if negative else size
 
 
-def _near(spec: Mapping[str, Any], gold: Fraction) -> Fraction | None:
+def allowance(spec: Mapping[str, Any], gold: Fraction) -> Fraction | None:
     """How far from the gold a number may be: the larger of the two tolerances. None where one cannot be read."""
     relative, absolute = spec.get("tolerance", 0), spec.get("atol", 0)
     if not (_is_number(relative) and 0 <= relative <= 1 and _is_number(absolute) and 0 <= absolute < math.inf):
         return None
-    return max(Fraction(relative) * abs(gold), Fraction(str(absolute)))
+    return max(Fraction(str(relative)) * abs(gold), Fraction(str(absolute)))
 
 
 def _is_number(value: Any) -> bool:

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from corpusforge.errors import MissingExtra
-from corpusforge.verify._calls import Call, Malformed, calls_of
+from corpusforge.verify._calls import Call, Malformed, begun, calls_of
 from corpusforge.verify._verdict import Task, Verdict, failed, passed, undecided
 
 _IGNORED: Final = re.compile(r"[ ,./\-_*^]")
@@ -34,10 +34,11 @@ def check(task: Task, completion: Any) -> Verdict:
         return undecided("tool_call.unreadable_gold")
     try:
         made = calls_of(completion)
-    except (Malformed, ValueError, RecursionError):
+    except (Malformed, ValueError, TypeError, RecursionError):
         return failed("tool_call.malformed")
     if not accepted:
-        return failed("tool_call.unwanted") if made else passed("tool_call.none_fits")
+        called = made or begun(completion, _names(task.tools))
+        return failed("tool_call.unwanted") if called else passed("tool_call.none_fits")
     if not made:
         return failed("tool_call.no_call")
     if len(made) != len(accepted) or len(made) > _MOST:
@@ -168,10 +169,21 @@ def _validator(schema: str) -> Any:
         return None
 
 
+def _functions(tools: Any) -> list[Mapping[str, Any]]:
+    """What the tools say of their functions; what is no list of tools says nothing."""
+    listed = tools if isinstance(tools, (list, tuple)) else []
+    found = [tool.get("function", tool) for tool in listed if isinstance(tool, Mapping)]
+    return [function for function in found if isinstance(function, Mapping)]
+
+
+def _names(tools: Any) -> list[str]:
+    names = [function.get("name") for function in _functions(tools)]
+    return [name for name in names if isinstance(name, str)]
+
+
 def _schema(name: str, tools: Sequence[Any]) -> Mapping[str, Any] | None:
-    for tool in tools:
-        function = tool.get("function", tool) if isinstance(tool, Mapping) else None
-        if isinstance(function, Mapping) and _same_name(name, str(function.get("name"))):
+    for function in _functions(tools):
+        if _same_name(name, str(function.get("name"))):
             schema = function.get("parameters")
             return schema if isinstance(schema, Mapping) else None
     return None
