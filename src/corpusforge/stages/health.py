@@ -17,6 +17,7 @@ import hashlib
 import json
 import time
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -159,12 +160,13 @@ def _conflicts(summary: pa.Table) -> dict[int, list[str]]:
     for at, (prompt, gold, row) in enumerate(zip(*columns, strict=True)):
         if prompt is not None and gold is not None:
             asked.setdefault(prompt, []).append((gold, row, at))
-    return {
-        at: sorted(row for other, row, _ in members if other != gold)[:_SHOWN]
-        for members in asked.values()
-        if len({gold for gold, _, _ in members}) > 1
-        for gold, _, at in members
-    }
+    found: dict[int, list[str]] = {}
+    for members in asked.values():
+        by_row = sorted((row, gold) for gold, row, _ in members)
+        golds = {gold for _, gold in by_row}
+        others = {one: list(islice((row for row, gold in by_row if gold != one), _SHOWN)) for one in golds}
+        found |= {at: others[gold] for gold, _, at in members if len(golds) > 1}
+    return found
 
 
 def _examined(part: npt.NDArray[np.int64], partner: dict[int, int], fetch: Fetch, checks: Any) -> list[Health]:

@@ -9,6 +9,7 @@ symbol_not_in_prompt      the gold answer holds a letter that the prompt never i
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from corpusforge.verify._verdict import text_of
@@ -45,7 +46,8 @@ def flags(task: Task, gold: str | None) -> list[str]:
 
 def prompt_of(task: Task) -> str:
     """All that the user's turns say."""
-    turns = [{**turn, "role": "assistant"} for turn in task.prompt if turn.get("role") == "user"]
+    said = [turn for turn in task.prompt if isinstance(turn, Mapping) and turn.get("role") == "user"]
+    turns = [{**turn, "role": "assistant"} for turn in said]
     return "\n".join(text_of([turn]) for turn in turns)
 
 

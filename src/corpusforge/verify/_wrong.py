@@ -217,7 +217,7 @@ def _calls(task: Task, _gold: str) -> Iterator[tuple[str, str]]:
 
 def _offered(task: Task) -> str:
     """The name of a tool that the prompt offers."""
-    for tool in task.tools:
+    for tool in task.tools if isinstance(task.tools, (list, tuple)) else ():
         function = tool.get("function", tool) if isinstance(tool, dict) else {}
         if isinstance(function, dict) and isinstance(function.get("name"), str):
             return str(function["name"])
