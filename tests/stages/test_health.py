@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.rows import row, table
 
+from corpusforge.stages import health as stage
 from corpusforge.stages._stage import Held
 from corpusforge.stages.health import STAGE, HealthConfig, health
 from corpusforge.verify import Verdict, _dialogue, sandbox
@@ -268,3 +270,15 @@ def test_the_ledger_holds_no_text() -> None:
     """Kind and rule of the verifier, and flags."""
     result = health(table([task(1, "math", answer="Because short waves scatter more.")]))
     assert json.loads(result.dropped["detail"][0].as_py()) == {"kind": "math", "rule": "math.unparsable_gold"}
+
+
+def test_thousands_of_tasks_that_ask_the_same_are_compared_in_no_time() -> None:
+    count = 30_000
+    golds = ["first", "second", *(f"gold {number}" for number in range(count - 2))]
+    columns = {"asked": ["same"] * count, "gold": golds, "row_id": [f"r{number:05}" for number in range(count)]}
+    began = time.perf_counter()
+    found = stage._conflicts(pa.table(columns))
+    assert time.perf_counter() - began < 10  # each with each would take minutes
+    assert found[0] == ["r00001", "r00002", "r00003", "r00004", "r00005"]
+    assert found[count - 1] == ["r00000", "r00001", "r00002", "r00003", "r00004"]
+    assert len(found) == count

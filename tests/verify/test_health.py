@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from corpusforge.verify import Task, verify_many
 from corpusforge.verify._mutants import mutants
-from corpusforge.verify.health import Exam, exam, probes
+from corpusforge.verify.health import Exam, exam, examine, probes
 
 CODE = "def f(a, b):\n    if a < b and a != 3:\n        return a + b\n    return [x * 2 for x in range(b)]"
 TASKS = [
@@ -111,3 +111,32 @@ def test_the_solution_of_code_may_stand_beside_the_task() -> None:
     row = {"verifier": {"kind": "doctest", "spec": json.dumps({"entry_point": "f", "examples": []})}}
     assert exam(row, {"solution": CODE}).gold == f"```python\n{CODE}\n```"
     assert exam(row).gold is None
+
+
+ANY = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(["", "72", "B", "m", "9" * 400, "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "f", "id"]), inner, max_size=2),
+    max_leaves=8,
+)
+FIELDS = ("answer", "tolerance", "atol", "choices", "ignore_case", "calls", "instructions", "loose", "tests")
+
+
+@given(
+    st.sampled_from(["numeric", "exact", "choice", "tool_call", "instructions", "judge", "nonsense"]),
+    st.dictionaries(st.sampled_from(FIELDS), ANY, max_size=5),
+    ANY,
+    ANY,
+)
+def test_whatever_a_task_holds_it_is_examined(kind: str, spec: dict[str, Any], prompt: Any, tools: Any) -> None:
+    task = {"verifier": {"kind": kind, "spec": spec}, "prompt": prompt, "tools": tools}
+    (health,) = examine([exam(task)])
+    assert health.reason or health.undecided or health.wrong["fail"] or health.golds["pass"]
+
+
+def test_accepted_calls_of_which_one_is_none_are_no_gold() -> None:
+    (health,) = examine([exam(Task("tool_call", {"calls": [{"f": 5}, {"g": {"a": [1]}}]}))])
+    assert health.reason == "unverifiable_gold"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from corpusforge.verify import _limits
-from corpusforge.verify._limits import Exceeded, call
+from corpusforge.verify import Task, Verdict, _limits, passed, verify
+from corpusforge.verify._limits import Exceeded, call, spread
 
 
 def reason(function: str, *arguments: object) -> str:
@@ -93,3 +95,32 @@ def test_no_worker_outlives_the_process_that_started_it() -> None:
             return
         time.sleep(0.1)
     pytest.fail("the worker still runs a minute after its parent was killed")
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
+def test_an_interrupt_does_not_wait_for_calls_that_are_under_way() -> None:
+    def check(_task: Task, _completion: object) -> Verdict:
+        call("time:sleep", 8)
+        return passed("math.equal")
+
+    call("builtins:abs", -1)  # a worker is there
+    timer = threading.Timer(1.0, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        spread(check, [Task("math", {})] * 20, [""] * 20)
+    assert time.perf_counter() - began < 6
+    assert call("builtins:abs", -1) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_lock_held_while_the_process_forks_is_not_held_in_the_child() -> None:
+    units = pytest.importorskip("corpusforge.verify._units")
+    task = {"verifier": {"kind": "numeric", "spec": {"answer": "5000", "unit": "m"}}}
+    assert verify(task, "5 km").outcome == "pass"
+    with units._lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if verify(task, "50000 dm").outcome == "pass" else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -83,8 +83,16 @@ def spread(check: Callable[[Task, Any], Verdict], tasks: Sequence[Task], complet
             verdict = undecided(f"{task.kind}.error")
         return replace(verdict, seconds=time.perf_counter() - started)
 
-    with ThreadPoolExecutor(_pool.most) as threads:
+    threads = ThreadPoolExecutor(_pool.most)
+    try:
         return list(threads.map(one, tasks, completions))
+    except BaseException as error:
+        threads.shutdown(wait=False, cancel_futures=True)
+        if not isinstance(error, Exception):
+            _pool.stop()  # Ctrl-C does not wait for calls that may take their nine seconds
+        raise
+    finally:
+        threads.shutdown()
 
 
 class _Worker:
@@ -177,6 +185,7 @@ class _Pool:
         self.most = max(1, min(_MOST_WORKERS, os.cpu_count() or 1))
         self.changed = threading.Condition()
         self.resting: list[_Worker] = []
+        self.busy: set[_Worker] = set()
         self.started = 0
 
     def take(self) -> _Worker:
@@ -187,24 +196,38 @@ class _Pool:
             while self.resting:
                 worker = self.resting.pop()
                 if worker.alive():
+                    self.busy.add(worker)
                     return worker
                 worker.close()  # ended while it rested
                 self.started -= 1
             self.started += 1
         try:
-            return _Worker()
+            worker = _Worker()
         except BaseException:
             self._less()
             raise
+        with self.changed:
+            self.busy.add(worker)
+        return worker
 
     def give(self, worker: _Worker) -> None:
         with self.changed:
+            self.busy.discard(worker)
             self.resting.append(worker)
             self.changed.notify()
 
     def drop(self, worker: _Worker) -> None:
+        with self.changed:
+            self.busy.discard(worker)
         worker.close()
         self._less()
+
+    def stop(self) -> None:
+        """End the calls that are under way: each is told that its worker crashed."""
+        with self.changed:
+            for worker in self.busy:
+                with contextlib.suppress(OSError):
+                    worker.process.kill()
 
     def _less(self) -> None:
         with self.changed:
