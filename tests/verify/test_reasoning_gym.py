@@ -135,3 +135,22 @@ def test_no_scorer_runs_what_a_model_wrote(entries: list[dict[str, Any]], tmp_pa
         verdicts = verify_many(rows(one_each), [f"<answer>{attack}</answer>"] * len(one_each))
         assert {verdict.outcome for verdict in verdicts} == {"fail"}
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("dataset", "answer", "said", "outcome"),
+    [
+        ("complex_arithmetic", "-15.0 + 3.0i", "nan", "fail"),
+        ("complex_arithmetic", "-15.0 + 3.0i", "nan+nanj", "fail"),
+        ("complex_arithmetic", "-15.0 + 3.0i", "-15 + 3i", "pass"),
+        ("coin_flip", "0.234375", "0", "fail"),
+        ("coin_flip", "0.234375", "0.23", "fail"),
+        ("coin_flip", "0.234375", "15/64", "pass"),
+        ("coin_flip", "0.234375", "0.2344", "pass"),
+    ],
+)
+def test_what_a_scorer_takes_by_mistake_fails(dataset: str, answer: str, said: str, outcome: str) -> None:
+    metadata = {"result": [-15.0, 3.0]} if dataset == "complex_arithmetic" else {}
+    entry = {"question": "What is it?", "answer": answer, "metadata": metadata}
+    task = {"verifier": {"kind": "reasoning_gym", "spec": {"dataset": dataset, "entry": entry}}}
+    assert verify(task, said).outcome == outcome

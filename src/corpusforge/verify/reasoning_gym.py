@@ -19,6 +19,7 @@ import importlib
 import math
 import re
 import sys
+from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -27,12 +28,15 @@ from corpusforge.errors import MissingExtra
 from corpusforge.verify import _limits
 from corpusforge.verify._final import final
 from corpusforge.verify._verdict import Task, Verdict, failed, passed, text_of, undecided
+from corpusforge.verify.numeric import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _LONGEST: Final = 100_000  # characters of an answer that a scorer is given
 _NONSENSE: Final = "this is no answer"  # some scorers read whatever is not "True" as "False"
+_NO_NUMBER: Final = re.compile(r"\b(?:nan|inf|infinity)[ij]?\b", re.IGNORECASE)  # min(1, nan) is 1
+_BY_PREFIX: Final = frozenset({"coin_flip"})  # give 1 to "0" where the answer is 0.234
 _TUPLES: Final = frozenset({"arc_agi", "rearc"})  # compare with tuples of tuples, which JSON turned into lists
 _FUNCTIONS: Final = frozenset(
     re.findall(
@@ -114,9 +118,17 @@ def score(dataset: str, entry: dict[str, Any], answer: str) -> float | str:
         found = 0.0
     if gold is None and seen.asked:
         return "no_gold"  # the answer was compared with nothing
-    if found >= 1 and answer.casefold() != str(gold).strip().casefold() and scorer(_NONSENSE, seen) >= 1:
-        return 0.0
+    if found >= 1 and answer.casefold() != str(gold).strip().casefold():
+        odd = _NO_NUMBER.search(answer) and not _NO_NUMBER.search(str(gold))
+        odd = odd or (dataset in _BY_PREFIX and not _close(answer, str(gold)))
+        return 0.0 if odd or scorer(_NONSENSE, seen) >= 1 else found
     return found
+
+
+def _close(answer: str, gold: str) -> bool:
+    """Whether two numbers agree within the scorer's own 1e-4."""
+    wanted, given = parse_number(gold), parse_number(answer)
+    return wanted is not None and given is not None and abs(wanted - given) <= Fraction(1, 10_000)
 
 
 @cache
