@@ -154,3 +154,11 @@ def test_what_a_scorer_takes_by_mistake_fails(dataset: str, answer: str, said: s
     entry = {"question": "What is it?", "answer": answer, "metadata": metadata}
     task = {"verifier": {"kind": "reasoning_gym", "spec": {"dataset": dataset, "entry": entry}}}
     assert verify(task, said).outcome == outcome
+
+
+@pytest.mark.parametrize("said", ["9**9**9**9", "((9**999)**999)**999", "9**(999*999*999)"])
+def test_a_tower_of_powers_fails_at_once(said: str) -> None:
+    entry = {"question": "", "answer": "94*4 - 61", "metadata": {"numbers": [94, 4, 61], "target": 315}}
+    task = {"verifier": {"kind": "reasoning_gym", "spec": {"dataset": "countdown", "entry": entry}}}
+    assert verify(task, "94*4 - 61").outcome == "pass"
+    assert verify(task, said).outcome == "fail"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _LONGEST: Final = 100_000  # characters of an answer that a scorer is given
 _NONSENSE: Final = "this is no answer"  # some scorers read whatever is not "True" as "False"
 _NO_NUMBER: Final = re.compile(r"\b(?:nan|inf|infinity)[ij]?\b", re.IGNORECASE)  # min(1, nan) is 1
+_HIGHEST: Final = 1e6  # exponents of one answer, multiplied
 _BY_PREFIX: Final = frozenset({"coin_flip"})  # give 1 to "0" where the answer is 0.234
 _TUPLES: Final = frozenset({"arc_agi", "rearc"})  # compare with tuples of tuples, which JSON turned into lists
 _FUNCTIONS: Final = frozenset(
@@ -151,6 +152,7 @@ def _literal(text: Any, *_: Any) -> Any:
     tree = ast.parse(str(text).strip(), mode="eval")
     if not all(isinstance(node, _LITERALS) for node in ast.walk(tree)):
         raise ValueError("not a literal")
+    _demand_small(tree)
     return eval(compile(tree, "<answer>", "eval"), {"__builtins__": {}})  # noqa: S307 - only the nodes named above
 
 
@@ -170,9 +172,23 @@ def _guard_sympy() -> None:
             module.parse_expr = parse_expr  # type: ignore[attr-defined]
 
 
+def _demand_small(tree: ast.AST) -> None:
+    """Raises ValueError for a tower of powers: nobody's answer, and worked out for hours (`9**9**9**9`)."""
+    powers = [one for one in ast.walk(tree) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow)]
+    highest = 1.0
+    for power in powers:
+        if any(isinstance(one, ast.Pow) for one in ast.walk(power.right)):
+            raise ValueError("a tower of powers")
+        numbers = [one.value for one in ast.walk(power.right) if isinstance(one, ast.Constant)]
+        highest *= max(1.0, math.prod(float(abs(number)) for number in numbers if isinstance(number, (int, float))))
+    if highest > _HIGHEST:
+        raise ValueError("too high a power")
+
+
 def _demand_formula(text: str) -> None:
     """Raises ValueError unless a text is a formula: numbers, names, operators and calls of known functions."""
-    tree = ast.parse(text.strip().replace("!", ""), mode="eval")  # 4! is sympy's own
+    tree = ast.parse(text.strip().replace("!", "").replace("^", "**"), mode="eval")  # 4! and x^2 are sympy's own
+    _demand_small(tree)
     for node in ast.walk(tree):
         known = isinstance(node, _FORMULAS) and not isinstance(getattr(node, "value", 0), (str, bytes))
         if isinstance(node, ast.Call):
