@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -261,6 +264,18 @@ def test_a_solution_that_force_ended_is_held_again_alone(monkeypatch: pytest.Mon
     from corpusforge.verify import _dialogue
 
     said = {"good": ["killed", "passed"], "bad": ["killed", "killed", "passed"]}
-    monkeypatch.setattr(_dialogue, "settle", lambda trial, limits: said[trial.solver["name"]].pop(0))
+    monkeypatch.setattr(_dialogue, "settle", lambda trial, *_: said[trial.solver["name"]].pop(0))
     trials = [_dialogue.Trial({"name": name}, {}) for name in said]
     assert [verdict.rule for verdict in _dialogue.verdicts(trials)] == ["code.tests", "code.killed"]
+
+
+@confined
+def test_ctrl_c_ends_what_runs_and_begins_nothing_more() -> None:
+    slow, adds = fenced("import time\ndef add(a, b): time.sleep(60)"), task("assert add(1, 2) == 3")
+    timer = threading.Timer(1.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        check_many([adds] * 12, [slow] * 12)
+    assert time.perf_counter() - began < 25  # twelve to their ends: ninety
+    assert check(adds, fenced("def add(a, b): return a + b")).outcome == "pass"

@@ -178,6 +178,8 @@ def _all_calls(nodes: Sequence[ast.expr]) -> bool:
 def _python_call(node: ast.Call) -> Call:
     if node.args or any(keyword.arg is None for keyword in node.keywords):
         raise Malformed("arguments without names")
+    if len({keyword.arg for keyword in node.keywords}) < len(node.keywords):
+        raise Malformed("a name twice")
     return Call(_dotted(node.func), {str(keyword.arg): _value(keyword.value) for keyword in node.keywords})
 
 

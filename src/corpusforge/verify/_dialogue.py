@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -51,11 +52,17 @@ def verdicts(trials: Sequence[Trial | Verdict], limits: Limits | None = None) ->
     """Hold trials, as many at a time as there are processors; what is a verdict already is passed through."""
     if sandbox.available() is not None:
         return [trial if isinstance(trial, Verdict) else undecided("code.unconfined") for trial in trials]
-    hold = functools.partial(_hold, limits=limits or sandbox.Limits())
+    stopped = threading.Event()
+    hold = functools.partial(_hold, limits=limits or sandbox.Limits(), stopped=stopped)
     if len(trials) == 1:
         return [hold(trials[0])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(hold, trials))
+        try:
+            found = list(pool.map(hold, trials))
+        except BaseException:  # Ctrl-C: what runs is ended, what waits is not begun
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [hold(trial) if _forced(one) else one for trial, one in zip(trials, found, strict=True)]
 
 
@@ -64,12 +71,12 @@ def _forced(verdict: Verdict) -> bool:
     return verdict.outcome == "fail" and verdict.rule in _FORCED
 
 
-def _hold(trial: Trial | Verdict, limits: Limits) -> Verdict:
+def _hold(trial: Trial | Verdict, limits: Limits, stopped: threading.Event) -> Verdict:
     if isinstance(trial, Verdict):
         return trial
     start = time.monotonic()
     try:
-        said = settle(trial, limits)
+        said = settle(trial, limits, stopped)
     except (OSError, RuntimeError):  # no process or descriptor is left on this machine: nothing is known
         return undecided("code.unconfined")
     return replace(_verdict(said, trial.shared), seconds=time.monotonic() - start)
@@ -83,12 +90,15 @@ def _verdict(said: str, shared: bool = False) -> Verdict:
     return failed(f"code.{_RULES.get(said, said)}")
 
 
-def settle(trial: Trial, limits: Limits) -> str:
-    """Hold one trial: what the judge said, `raised` where the solution did not load, or how the solver ended."""
+def settle(trial: Trial, limits: Limits, stopped: threading.Event | None = None) -> str:
+    """Hold one trial: what the judge said, `raised` where the solution did not load, or how the solver ended.
+
+    When `stopped` is set by another thread the trial ends at once, as if its time were up.
+    """
     deadline, answer = time.monotonic() + limits.seconds * limits.patience, limits.output_kib * 1024
     with _child("_solver", trial.solver, limits) as solver, _child("_judge", trial.judge, limits) as judge:
         while not (solver.ended or judge.ended):
-            sandbox.pump(solver, judge, deadline=deadline)
+            sandbox.pump(solver, judge, deadline=0.0 if stopped and stopped.is_set() else deadline)
             for frame in _frames(judge, _QUESTION):
                 if frame[4:5] == b"!":
                     return _WORDS.get(frame[5:], "raised")
