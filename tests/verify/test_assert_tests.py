@@ -265,8 +265,9 @@ def test_a_solution_that_force_ended_is_held_again_alone(monkeypatch: pytest.Mon
 
     said = {"good": ["killed", "passed"], "bad": ["killed", "killed", "passed"]}
     monkeypatch.setattr(_dialogue, "settle", lambda trial, *_: said[trial.solver["name"]].pop(0))
-    trials = [_dialogue.Trial({"name": name}, {}) for name in said]
-    assert [verdict.rule for verdict in _dialogue.verdicts(trials)] == ["code.tests", "code.killed"]
+    tasks = [Task("assert_tests", {"name": name}) for name in said]
+    verdicts = _dialogue.verdicts(lambda spec, _: _dialogue.Trial(dict(spec), {}), tasks, ["", ""])
+    assert [verdict.rule for verdict in verdicts] == ["code.tests", "code.killed"]
 
 
 @confined

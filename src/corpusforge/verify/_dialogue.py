@@ -8,7 +8,9 @@ Neither process can reach the other, and only the judge is asked for the verdict
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 import os
 import threading
 import time
@@ -18,12 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify import _forks, sandbox
 from corpusforge.verify._pack import pack
+from corpusforge.verify._python import said
 from corpusforge.verify._verdict import Verdict, failed, passed, undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import CodeType
 
+    from corpusforge.verify._verdict import Task
     from corpusforge.verify.sandbox import Child, Limits
 
 _QUESTION: Final = 4 * 2**20  # bytes; the longest that a test may hand to a solution at once
@@ -48,22 +52,40 @@ class Trial:
 _FORCED: Final = frozenset(f"code.{how}" for how in ("crashed", "killed", "timeout", "exited", "raised"))
 
 
-def verdicts(trials: Sequence[Trial | Verdict], limits: Limits | None = None) -> list[Verdict]:
-    """Hold trials, as many at a time as there are processors; what is a verdict already is passed through."""
+def verdicts(
+    trial_of: Callable[[Mapping[str, Any], str], Trial | Verdict],
+    tasks: Sequence[Task],
+    completions: Sequence[Any],
+    limits: Limits | None = None,
+) -> list[Verdict]:
+    """Make trials of specifications and texts, and hold them, as many at a time as there are processors.
+
+    What is a verdict already stands. Each thread keeps to one processor: it takes turns with the two processes of its
+    trial, which follow it there and need not wake another processor at every turn.
+    """
+    made = [functools.partial(trial_of, task.spec, said(text)) for task, text in zip(tasks, completions, strict=True)]
     if sandbox.available() is not None:
+        trials = [make() for make in made]
         return [trial if isinstance(trial, Verdict) else undecided("code.unconfined") for trial in trials]
     stopped = threading.Event()
     hold = functools.partial(_hold, limits=limits or sandbox.Limits(), stopped=stopped)
-    if len(trials) == 1:
-        return [hold(trials[0])]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    if len(made) == 1:
+        return [hold(made[0])]
+    places = sorted(os.sched_getaffinity(0))
+    turns = itertools.cycle(places)
+    with ThreadPoolExecutor(len(places), initializer=lambda: _keep_to(next(turns))) as pool:
         try:
-            found = list(pool.map(hold, trials))
+            found = list(pool.map(hold, made))
         except BaseException:  # Ctrl-C: what runs is ended, what waits is not begun
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [hold(trial) if _forced(one) else one for trial, one in zip(trials, found, strict=True)]
+    return [hold(make) if _forced(one) else one for make, one in zip(made, found, strict=True)]
+
+
+def _keep_to(processor: int) -> None:
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(threading.get_native_id(), {processor})
 
 
 def _forced(verdict: Verdict) -> bool:
@@ -71,15 +93,16 @@ def _forced(verdict: Verdict) -> bool:
     return verdict.outcome == "fail" and verdict.rule in _FORCED
 
 
-def _hold(trial: Trial | Verdict, limits: Limits, stopped: threading.Event) -> Verdict:
+def _hold(make: Callable[[], Trial | Verdict], limits: Limits, stopped: threading.Event) -> Verdict:
+    start = time.monotonic()
+    trial = make()
     if isinstance(trial, Verdict):
         return trial
-    start = time.monotonic()
     try:
-        said = settle(trial, limits, stopped)
+        word = settle(trial, limits, stopped)
     except (OSError, RuntimeError):  # no process or descriptor is left on this machine: nothing is known
         return undecided("code.unconfined")
-    return replace(_verdict(said, trial.shared), seconds=time.monotonic() - start)
+    return replace(_verdict(word, trial.shared), seconds=time.monotonic() - start)
 
 
 def _verdict(said: str, shared: bool = False) -> Verdict:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from corpusforge.verify.sandbox import Limits, Outcome
 
-_MOST: Final = 200  # children of one zygote
-_PROCESSES: Final = _MOST + 8  # of one zygote: it needs two, but sandlock now and then counts one that has ended
+_MOST: Final = 1000  # children of one zygote
 _TRIES: Final = 3  # zygotes, for one child
 _RESTING: Final = 2 * (os.cpu_count() or 1)  # zygotes that wait: a solution and its tests take one each
 _GONE: Final = -1  # in place of the id of a process that was waited for: the number may be another's by now
@@ -73,9 +72,9 @@ class Zygote:
             (self.folder / "scratch").mkdir()
             for pipe in ("in", "out"):
                 os.mkfifo(self.folder / pipe, 0o600)
-            rules = policy(self.folder, sandbox.Limits(processes=_PROCESSES), random=False)
-            # The kernel holds its children to their memory and to what they may read.
-            self._box = sandlock.Sandbox(**{**rules, "max_memory": None, "fs_denied": []})
+            rules = policy(self.folder, sandbox.Limits(), random=False)
+            # The kernel holds its children to their memory, to what they may read, and to making no process.
+            self._box = sandlock.Sandbox(**{**rules, "max_memory": None, "fs_denied": [], "max_processes": None})
             piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
             self._process = self._box.popen(sandbox.command(_filters.narrow(zygote=True)), piped, piped, null)
             self._send(sandbox.payload(compiled("start"), {"modules": modules(*_ROLES, "_zygote"), "plan": _told()}))
@@ -83,6 +82,11 @@ class Zygote:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def process(self) -> int:
+        """Its process id."""
+        return int(self._process.pid)
 
     def waits(self) -> bool:
         """Whether it lives and has nothing to say."""
@@ -153,6 +157,8 @@ class Forked(sandbox.Child):
         # To open for reading and writing never waits; so the child finds both ends of both pipes taken.
         self.input = open(zygote.folder / "in", "r+b", buffering=0, opener=_unblocked)  # noqa: SIM115
         self.output = open(zygote.folder / "out", "rb", buffering=0, opener=_unblocked)  # noqa: SIM115
+        # What takes turns wakes up faster on one processor: the zygote goes where this thread may run.
+        os.sched_setaffinity(zygote.process, os.sched_getaffinity(0))
         self._process = zygote.fork()
         bound(self._process, self.limits)  # before it is sent anything to run
 

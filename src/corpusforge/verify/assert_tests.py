@@ -12,6 +12,7 @@ by a thread of plain values (see `_wire`); a solution cannot say that it passed,
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify import _python
@@ -34,31 +35,42 @@ def check(task: Task, completion: Any, limits: Limits | None = None) -> Verdict:
 
 def check_many(tasks: Sequence[Task], completions: Sequence[Any], limits: Limits | None = None) -> list[Verdict]:
     """Judge completions, each of the task at the same place, on all processors."""
-    pairs = zip(tasks, completions, strict=True)
-    return verdicts([_trial(task.spec, _python.said(completion)) for task, completion in pairs], limits)
+    return verdicts(_trial, tasks, completions, limits)
 
 
 def _trial(spec: Mapping[str, Any], completion: str) -> Trial | Verdict:
     tests, setup = spec.get("tests"), spec.get("setup") or ""
     if not isinstance(tests, list) or not all(isinstance(text, str) for text in (*tests, setup)):
         return undecided("code.unreadable_spec")
+    texts = [spec.get(name) for name in ("entry_point", "reference", "prompt")]
+    read = _read(tuple(tests), setup, *(text if isinstance(text, str) else "" for text in texts))
+    if isinstance(read, Verdict):
+        return read
+    before, judge = read
+    names = judge["names"]
+    program = _program(spec, completion, names)
+    if program is None:
+        return failed("code.none")
+    return Trial({"code": program, "before": before, "module": "", "name": ""}, judge, shared=len(names) > 1)
+
+
+@lru_cache(maxsize=512)
+def _read(
+    tests: tuple[str, ...], setup: str, entry: str, reference: str, prompt: str
+) -> Verdict | tuple[list[str], dict[str, Any]]:
+    """Imports for the solution, and the judge's plan, from texts of a task: once, as a task is tried many times."""
     marked = [_python.marked(test, _MARK, number) for number, test in enumerate(tests)]
     ready = [test for test in marked if test is not None]
     if len(ready) < len(marked) or _python.parsed(setup) is None:
         return undecided("code.unreadable_spec")
     if not any(asserts for _, asserts in ready):
         return undecided("code.no_tests")
-    entry, reference = spec.get("entry_point"), spec.get("reference")
-    own = {entry} if isinstance(entry, str) and entry else set()
-    imported = _python.imports(reference) if isinstance(reference, str) else []
-    own |= _python.defined(reference) - _python.defined("\n".join(imported)) if isinstance(reference, str) else set()
-    before, setup = _python.imports(setup), "\n".join([*_needed(imported, tests), _helpers(spec, tests), setup])
-    names, modules = _python.needed([setup, *tests], own)
-    program = _program(spec, completion, names)
-    if program is None:
-        return failed("code.none")
-    judge = {"names": names, "modules": modules, "setup": setup, "tests": ready, "mark": _MARK}
-    return Trial({"code": program, "before": before, "module": "", "name": ""}, judge, shared=len(names) > 1)
+    imported = _python.imports(reference)
+    own = ({entry} if entry else set()) | (_python.defined(reference) - _python.defined("\n".join(imported)))
+    whole = "\n".join([*_needed(imported, tests), _helpers(prompt, entry, tests), setup])
+    names, modules = _python.needed([whole, *tests], own)
+    judge = {"names": names, "modules": modules, "setup": whole, "tests": ready, "mark": _MARK}
+    return _python.imports(setup), judge
 
 
 def _needed(imported: Sequence[str], tests: Sequence[str]) -> list[str]:
@@ -68,13 +80,12 @@ def _needed(imported: Sequence[str], tests: Sequence[str]) -> list[str]:
     return [line for line in standard if _python.defined(line) & set(names)]
 
 
-def _helpers(spec: Mapping[str, Any], tests: Sequence[str]) -> str:
+def _helpers(prompt: str, entry: str, tests: Sequence[str]) -> str:
     """What the prompt defines beside the function under test, if tests call it: theirs is the prompt's own.
 
     HumanEval 32, 38 and 50: `decode(encode(x)) == x` would hold for a solution whose `encode` does nothing.
     """
-    prompt, entry = spec.get("prompt"), spec.get("entry_point")
-    if not (isinstance(prompt, str) and isinstance(entry, str)):
+    if not (prompt and entry):
         return ""
     helpers = _python.beside(prompt, entry)
     return helpers if _python.defined(helpers) & set(_python.needed(tests)[0]) else ""

@@ -67,8 +67,7 @@ def check(task: Task, completion: Any, limits: Limits | None = None) -> Verdict:
 
 def check_many(tasks: Sequence[Task], completions: Sequence[Any], limits: Limits | None = None) -> list[Verdict]:
     """Judge completions, each of the task at the same place, on all processors."""
-    pairs = zip(tasks, completions, strict=True)
-    return verdicts([_trial(task.spec, _python.said(completion)) for task, completion in pairs], limits)
+    return verdicts(_trial, tasks, completions, limits)
 
 
 def _trial(spec: Mapping[str, Any], completion: str) -> Trial | Verdict:
