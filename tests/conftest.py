@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from corpusforge.project import Project
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,3 +48,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Project:
     from tests.corpus import build
 
     return build(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where the tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -270,6 +270,7 @@ def test_a_solution_that_force_ended_is_held_again_alone(monkeypatch: pytest.Mon
     assert [verdict.rule for verdict in verdicts] == ["code.tests", "code.killed"]
 
 
+@pytest.mark.usefixtures("interruptible")
 @confined
 def test_ctrl_c_ends_what_runs_and_begins_nothing_more() -> None:
     slow, adds = fenced("import time\ndef add(a, b): time.sleep(60)"), task("assert add(1, 2) == 3")

@@ -97,6 +97,7 @@ def test_no_worker_outlives_the_process_that_started_it() -> None:
     pytest.fail("the worker still runs a minute after its parent was killed")
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
 def test_an_interrupt_does_not_wait_for_calls_that_are_under_way() -> None:
     def check(_task: Task, _completion: object) -> Verdict:
