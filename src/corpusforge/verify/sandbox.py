@@ -20,6 +20,7 @@ import socket
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -184,7 +185,7 @@ def run_in(kind: Callable[..., Child], program: str, stdin: bytes = b"", limits:
 _MAIN: Final = compile("exec(compile(program, 'program.py', 'exec'), {'__name__': '__main__'})", "<main>", "exec")
 
 
-class Child:
+class Child(ABC):
     """A confined program while it runs: bytes for its standard input wait in `outbox`, its output comes to `inbox`.
 
     A context manager: when it is left, the program and everything it started is dead and its folder is gone.
@@ -205,15 +206,17 @@ class Child:
         """The file to read from, unbuffered; not blocking."""
         self._looked = time.monotonic()
 
-    def __enter__(self) -> Self:
-        raise NotImplementedError
+    @abstractmethod
+    def __enter__(self) -> Self: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None: ...
 
+    @abstractmethod
     def finish(self, deadline: float) -> tuple[Outcome, int | None]:
         """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
-        raise NotImplementedError
 
     @property
     def ended(self) -> bool:
