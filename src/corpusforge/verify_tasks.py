@@ -31,7 +31,7 @@ _SHOWN: Final = 5  # ids told per check
 _EXAMPLE: Final = '{"prompt": "6 x 7?", "verifier": {"kind": "numeric", "answer": "42"}}'
 _REMEDIES: Final = {
     "code.no_reference": "no solution to try: put it into the verifier, as `reference`",
-    "code.unconfined": "code runs confined or not at all: try it on Linux",
+    "code.unconfined": "code runs confined or not at all: docs/verifiers.md, where code runs",
     "judge.not_tried": "a judge is not asked here: measure it (docs/verifiers.md, judge)",
     "missing_extra": "pip install 'corpusforge[verify]'",
 }

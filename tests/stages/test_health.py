@@ -184,6 +184,7 @@ def test_answers_that_change_are_noticed() -> None:
     assert set(reasons(health(table(many), repeats=4)).values()) <= {"gold_fails", "disagrees"}
 
 
+@pytest.mark.filterwarnings("ignore:code is not run")
 def test_code_is_kept_and_counted_where_nothing_can_be_confined(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build on such a machine does not lose its code without a word."""
     monkeypatch.setattr(_dialogue.sandbox, "available", lambda: "this is a test")

@@ -13,6 +13,7 @@ import pytest
 
 from corpusforge.shapes.code import humaneval, mbpp
 from corpusforge.verify import sandbox, verify, verify_many
+from corpusforge.verify._place import warned
 from corpusforge.verify._verdict import Task
 from corpusforge.verify.assert_tests import check, check_many
 
@@ -92,7 +93,9 @@ def test_without_code_there_is_nothing_to_run() -> None:
 
 def test_where_nothing_can_be_confined_nothing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sandbox, "available", lambda: "no Landlock")
-    verdict = check(task("assert f() == 1"), fenced(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef f(): return 1"))
+    warned.cache_clear()
+    with pytest.warns(RuntimeWarning, match="code is not run: no Landlock"):
+        verdict = check(task("assert f() == 1"), fenced(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef f(): return 1"))
     assert (verdict.outcome, verdict.rule, list(tmp_path.iterdir())) == ("undecided", "code.unconfined", [])
 
 

@@ -56,6 +56,17 @@ def test_calls_are_answered_by_rule(machine: str, call: str, given: tuple[int, .
     assert run(steps, _ARCHITECTURES[machine], _NUMBERS[machine][call], *given) == answer
 
 
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_in_a_container_nothing_stays_and_only_some_may_fork(machine: str) -> None:
+    for alone in (True, False):
+        steps = _filters.boxed(alone=alone)[machine]
+        answers = {call: run(steps, _ARCHITECTURES[machine], number, 17) for call, number in _NUMBERS[machine].items()}
+        refused = {call for call, answer in answers.items() if answer != ALLOWED}
+        assert {"shmget", "mq_open", "io_uring_setup", "ptrace", "socket", "execve", "memfd_create"} < refused
+        assert ("clone" in refused) is alone
+        assert set(_NUMBERS[machine]) - refused <= {"fcntl", "prctl", "clone", "clone3", "fork", "vfork"}
+
+
 def test_other_numbers_pass_and_other_architectures_end() -> None:
     steps = program((*_NARROW, _DEATH), "x86_64")
     assert run(steps, _ARCHITECTURES["x86_64"], 0) == ALLOWED

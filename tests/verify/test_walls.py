@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import select
@@ -108,14 +109,21 @@ class Outside:
         return [*("socket" for _ in heard), *changed, *(["process"] if self.sleeper.poll() is not None else [])]
 
 
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+@contextlib.contextmanager
+def surroundings(folder: Path) -> Iterator[Outside]:
+    """What is around a confined program, while it is there."""
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as sleeper:
-        there = Outside(tmp_path_factory.mktemp("outside"), sleeper)
+        there = Outside(folder, sleeper)
         yield there
         sleeper.kill()
         for one in (there.listener, *there.ears):
             one.close()
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    with surroundings(tmp_path_factory.mktemp("outside")) as there:
+        yield there
 
 
 @pytest.mark.parametrize("kind", [Confined, Forked], ids=["fresh", "forked"])

@@ -1,6 +1,6 @@
 """One solution before one judge: two confined processes, and between them nothing but this file, which passes bytes.
 
-    settle(solver plan, judge plan, limits)  ->  "passed", "failed", "raised", "timeout", …
+    settle(solver and judge plan, place, limits)  ->  "passed", "failed", "raised", "timeout", …
 
 Neither process can reach the other, and only the judge is asked for the verdict. Its word is a frame that begins with
 `!`; what the solver sends is handed to the judge unread, so no word of the solver's can be taken for a verdict.
@@ -18,15 +18,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify import _forks, sandbox
+from corpusforge.verify import sandbox
 from corpusforge.verify._pack import pack
+from corpusforge.verify._place import place, warned
 from corpusforge.verify._python import said
 from corpusforge.verify._verdict import Verdict, failed, passed, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import CodeType
 
+    from corpusforge.verify._place import Place
     from corpusforge.verify._verdict import Task
     from corpusforge.verify.sandbox import Child, Limits
 
@@ -36,7 +37,6 @@ _WORDS: Final = {
 }
 _LOADED: Final = pack("", lambda _: b"")  # no exception
 _RULES: Final = {"failed": "tests", "ok": "exited", "error": "exited"}
-_BEGIN: Final = "import sys; sys.modules[role].main(plan)"
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,18 @@ def verdicts(
     trial, which follow it there and need not wake another processor at every turn.
     """
     made = [functools.partial(trial_of, task.spec, said(text)) for task, text in zip(tasks, completions, strict=True)]
-    if sandbox.available() is not None:
+    where = place()
+    if (fault := where.fault()) is not None:
+        warned(f"code is not run: {fault}")
         trials = [make() for make in made]
         return [trial if isinstance(trial, Verdict) else undecided("code.unconfined") for trial in trials]
     stopped = threading.Event()
-    hold = functools.partial(_hold, limits=limits or sandbox.Limits(), stopped=stopped)
+    hold = functools.partial(_hold, where=where, limits=limits or sandbox.Limits(), stopped=stopped)
     if len(made) == 1:
         return [hold(made[0])]
-    places = sorted(os.sched_getaffinity(0))
-    turns = itertools.cycle(places)
-    with ThreadPoolExecutor(len(places), initializer=lambda: _keep_to(next(turns))) as pool:
+    processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [*range(os.cpu_count() or 1)]
+    turns = itertools.cycle(processors)
+    with ThreadPoolExecutor(len(processors), initializer=lambda: _keep_to(next(turns))) as pool:
         try:
             found = list(pool.map(hold, made))
         except BaseException:  # Ctrl-C: what runs is ended, what waits is not begun
@@ -84,7 +86,7 @@ def verdicts(
 
 
 def _keep_to(processor: int) -> None:
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, AttributeError):  # not every system knows it
         os.sched_setaffinity(threading.get_native_id(), {processor})
 
 
@@ -93,13 +95,13 @@ def _forced(verdict: Verdict) -> bool:
     return verdict.outcome == "fail" and verdict.rule in _FORCED
 
 
-def _hold(make: Callable[[], Trial | Verdict], limits: Limits, stopped: threading.Event) -> Verdict:
+def _hold(make: Callable[[], Trial | Verdict], where: Place, limits: Limits, stopped: threading.Event) -> Verdict:
     start = time.monotonic()
     trial = make()
     if isinstance(trial, Verdict):
         return trial
     try:
-        word = settle(trial, limits, stopped)
+        word = settle(trial, where, limits, stopped)
     except (OSError, RuntimeError):  # no process or descriptor is left on this machine: nothing is known
         return undecided("code.unconfined")
     return replace(_verdict(word, trial.shared), seconds=time.monotonic() - start)
@@ -113,13 +115,13 @@ def _verdict(said: str, shared: bool = False) -> Verdict:
     return failed(f"code.{_RULES.get(said, said)}")
 
 
-def settle(trial: Trial, limits: Limits, stopped: threading.Event | None = None) -> str:
+def settle(trial: Trial, where: Place, limits: Limits, stopped: threading.Event | None = None) -> str:
     """Hold one trial: what the judge said, `raised` where the solution did not load, or how the solver ended.
 
     When `stopped` is set by another thread the trial ends at once, as if its time were up.
     """
     deadline, answer = time.monotonic() + limits.seconds * limits.patience, limits.output_kib * 1024
-    with _child("_solver", trial.solver, limits) as solver, _child("_judge", trial.judge, limits) as judge:
+    with where.child("_solver", trial.solver, limits) as solver, where.child("_judge", trial.judge, limits) as judge:
         while not (solver.ended or judge.ended):
             sandbox.pump(solver, judge, deadline=0.0 if stopped and stopped.is_set() else deadline)
             for frame in _frames(judge, _QUESTION):
@@ -155,19 +157,3 @@ def _frames(child: Child, longest: int) -> Iterator[bytes]:
             return
         yield bytes(child.inbox[: 4 + size])
         del child.inbox[: 4 + size]
-
-
-def _child(role: str, plan: dict[str, Any], limits: Limits) -> Child:
-    """A process with the modules of one side, which starts with a plan: a fork where that does, else a fresh one."""
-    name = f"corpusforge.verify.{role}"
-    if limits.processes == 1 and _forks.available() is None:
-        child = _forks.Forked(_begin(), {"role": name, "plan": plan}, limits)
-        if not sandbox.wants_random(child.outbox):
-            return child
-    modules = _forks.modules("_pack", "_wire", role)
-    return sandbox.Confined(_forks.compiled("start"), {"modules": modules, "role": name, "plan": plan}, limits)
-
-
-@functools.cache
-def _begin() -> CodeType:
-    return compile(_BEGIN, "begin.py", "exec", dont_inherit=True)

@@ -3,6 +3,7 @@
     narrow()   in a confined interpreter, before it is sent anything: no other program, no socket, few requests of ioctl
                and fcntl, no living on when whoever started it is gone
     alone()    in a fork besides: no process but threads
+    boxed()    in a container, all of that, and nothing that outlives a process or counts for no limit
 
 Whole calls are denied by name in `_walls`; those that sandlock looks at itself it will not deny: with `socket`, TCP by
 MSG_FASTOPEN and MPTCP reached a listener. The rest depends on an argument, which Landlock does not see: an `ioctl` on a
@@ -19,11 +20,23 @@ from typing import Final, NamedTuple
 _EPERM, _ENOSYS, _ALLOW, _KILL = 0x00050001, 0x00050026, 0x7FFF0000, 0x80000000  # seccomp(2)
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # operations of classic BPF
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_NUMBERS: Final = {
-    "x86_64": {"fork": 57, "vfork": 58, "clone": 56, "clone3": 435, "prctl": 157, "ioctl": 16, "fcntl": 72}
-    | {"execve": 59, "execveat": 322, "socket": 41, "connect": 42, "bind": 49},
-    "aarch64": {"clone": 220, "clone3": 435, "prctl": 167, "ioctl": 29, "fcntl": 25, "execve": 221, "execveat": 281}
-    | {"socket": 198, "connect": 203, "bind": 200},
+_NEWER: Final = {"clone3": 435, "io_uring_setup": 425, "pidfd_open": 434, "memfd_secret": 447}  # the same on all
+_NUMBERS: Final[dict[str, dict[str, int]]] = {
+    "x86_64": {"fork": 57, "vfork": 58, "clone": 56, "prctl": 157, "ioctl": 16, "fcntl": 72}
+    | {"execve": 59, "execveat": 322, "socket": 41, "connect": 42, "bind": 49}
+    | {"shmget": 29, "semget": 64, "msgget": 68, "mq_open": 240, "memfd_create": 319, "add_key": 248, "keyctl": 250}
+    | {"request_key": 249, "ptrace": 101, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298}
+    | {"userfaultfd": 323, "prlimit64": 302, "sched_setaffinity": 203, "setpriority": 141, "sched_setattr": 314}
+    | {"sync": 162, "syncfs": 306, "io_setup": 206, "inotify_init": 253, "inotify_init1": 294, "modify_ldt": 154}
+    | {"seccomp": 317, "fanotify_init": 300}
+    | _NEWER,
+    "aarch64": {"clone": 220, "prctl": 167, "ioctl": 29, "fcntl": 25, "execve": 221, "execveat": 281}
+    | {"socket": 198, "connect": 203, "bind": 200}
+    | {"shmget": 194, "semget": 190, "msgget": 186, "mq_open": 180, "memfd_create": 279, "add_key": 217, "keyctl": 219}
+    | {"request_key": 218, "ptrace": 117, "unshare": 97, "setns": 268, "bpf": 280, "perf_event_open": 241}
+    | {"userfaultfd": 282, "prlimit64": 261, "sched_setaffinity": 122, "setpriority": 140, "sched_setattr": 274}
+    | {"sync": 81, "syncfs": 267, "io_setup": 0, "inotify_init1": 26, "seccomp": 277, "fanotify_init": 262}
+    | _NEWER,
 }
 _X32: Final = 0x40000000  # the second set of numbers of x86
 _THREAD: Final = 0x10000  # CLONE_THREAD
@@ -64,6 +77,12 @@ _ALONE: Final = (
     Rule("clone", place=0, bits=_THREAD),
     _DEATH,
 )
+_LASTING: Final = (
+    *("shmget", "semget", "msgget", "mq_open", "memfd_create", "add_key", "keyctl", "request_key"),
+    *("ptrace", "unshare", "setns", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup"),
+    *("prlimit64", "sched_setaffinity", "setpriority", "sched_setattr", "pidfd_open", "memfd_secret", "io_setup"),
+    *("sync", "syncfs", "inotify_init", "inotify_init1", "fanotify_init", "modify_ldt", "seccomp"),
+)
 
 
 def narrow(*, zygote: bool = False) -> bytes:
@@ -74,6 +93,12 @@ def narrow(*, zygote: bool = False) -> bytes:
 def alone() -> bytes:
     """The filter of a fork."""
     return program(_ALONE)
+
+
+def boxed(*, alone: bool = True) -> dict[str, bytes]:
+    """The filter of a program in a container, for each machine: what is inside may be another than what is outside."""
+    rules = (*_NARROW, *(_ALONE if alone else ()), *(Rule(call) for call in _LASTING))
+    return {machine: program(rules, machine) for machine in _NUMBERS}
 
 
 def program(rules: tuple[Rule, ...], machine: str = "") -> bytes:

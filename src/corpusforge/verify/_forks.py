@@ -11,19 +11,17 @@ cannot give: several processes, and random numbers that are the same in every ru
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import os
 import select
 import signal
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify import _filters, _scratch, sandbox
+from corpusforge.verify._pool import Pool
 from corpusforge.verify._walls import bound, packages, policy, readable
 
 if TYPE_CHECKING:
@@ -35,17 +33,16 @@ if TYPE_CHECKING:
 
 _MOST: Final = 1000  # children of one zygote
 _TRIES: Final = 3  # zygotes, for one child
-_RESTING: Final = 2 * (os.cpu_count() or 1)  # zygotes that wait: a solution and its tests take one each
 _GONE: Final = -1  # in place of the id of a process that was waited for: the number may be another's by now
 _PATIENCE: Final = 60.0  # seconds for a zygote to start, or to answer
-_ROLES: Final = ("_pack", "_wire", "_solver", "_judge")
-_IMPORTS: Final = (
+INSIDE: Final = ("_inside", "_pack", "_wire", "_solver", "_judge")
+IMPORTS: Final = (
     *("typing", "types", "abc", "enum", "dataclasses", "contextlib", "functools", "itertools", "operator", "copy"),
     *("collections", "heapq", "bisect", "math", "cmath", "numbers", "fractions", "decimal", "re", "string", "struct"),
     *("datetime", "json", "io"),
 )
 """Modules that are there already when a solution imports them; importing any of them draws no random number."""
-_START: Final = """
+START: Final = """
 import sys
 light = sys.modules["typing"] = type(sys)("typing")
 light.TYPE_CHECKING = light.Any = light.Final = False
@@ -77,7 +74,7 @@ class Zygote:
             self._box = sandlock.Sandbox(**{**rules, "max_memory": None, "fs_denied": [], "max_processes": None})
             piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
             self._process = self._box.popen(sandbox.command(_filters.narrow(zygote=True)), piped, piped, null)
-            self._send(sandbox.payload(compiled("start"), {"modules": modules(*_ROLES, "_zygote"), "plan": _told()}))
+            self._send(sandbox.payload(compiled("start"), {"modules": modules(*INSIDE, "_zygote"), "plan": _told()}))
             self._number()
         except BaseException:
             self.close()
@@ -186,11 +183,7 @@ class Forked(sandbox.Child):
             self._reap(self._zygote)
             return self.trouble or "timeout", None
         self._process = _GONE
-        if os.WIFEXITED(status):
-            code = os.WEXITSTATUS(status)
-            return ("error" if code else "ok"), code
-        ended: dict[int, Outcome] = {int(signal.SIGKILL): "killed", int(signal.SIGXCPU): "timeout"}
-        return ended.get(os.WTERMSIG(status), "crashed"), None
+        return sandbox.told(os.waitstatus_to_exitcode(status))
 
     def _waited(self, zygote: Zygote, seconds: float) -> int | None:
         if not self._asked:
@@ -207,56 +200,12 @@ class Forked(sandbox.Child):
             self._process = _GONE
 
 
-class _Pool:
-    """Zygotes at rest, and the thread that starts them: a confined process dies with the thread that started it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.resting: list[Zygote] = []
-        self.starter = ThreadPoolExecutor(1, thread_name_prefix="corpusforge-zygotes")
-
-    def take(self) -> Zygote:
-        while True:
-            with self.lock:
-                zygote = self.resting.pop() if self.resting else None
-            if zygote is None:
-                return self.starter.submit(Zygote).result()
-            if zygote.waits():
-                return zygote
-            zygote.close()
-
-    def give(self, zygote: Zygote) -> None:
-        with self.lock:
-            if len(self.resting) < _RESTING:
-                return self.resting.append(zygote)
-        zygote.close()
-
-    def close(self) -> None:
-        with self.lock:
-            resting, self.resting = self.resting, []
-        for zygote in resting:
-            zygote.close()
-
-
-_pool = _Pool()
-_forgotten: list[_Pool] = []
+_pool: Final = Pool(Zygote)
 
 
 def close() -> None:
     """End the zygotes that rest, and remove their folders. New ones are started when they are needed."""
     _pool.close()
-
-
-def _after_fork() -> None:
-    """A forked child starts zygotes of its own; what it inherited is kept, untouched: it is the parent's to end."""
-    global _pool
-    _forgotten.append(_pool)
-    _pool = _Pool()
-
-
-atexit.register(close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 @functools.cache
@@ -285,8 +234,7 @@ def modules(*names: str) -> list[tuple[str, CodeType]]:
 @functools.cache
 def compiled(name: str) -> CodeType:
     """A module of this package that runs inside confinement, or `start`, which loads modules and begins."""
-    source = _START if name == "start" else Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
-    return compile(source, f"{name}.py", "exec", dont_inherit=True)
+    return compile(START if name == "start" else sandbox.source(name), f"{name}.py", "exec", dont_inherit=True)
 
 
 @functools.cache
@@ -296,7 +244,7 @@ def _told() -> tuple[list[str], list[str], list[str], bytes]:
     listed: list[str] = []
     for path in readable():
         _without(os.path.realpath(path), [os.path.realpath(path) for path in packages()], parts, listed)
-    return [*dict.fromkeys(parts)], [*dict.fromkeys(listed)], [*_IMPORTS], _filters.alone()
+    return [*dict.fromkeys(parts)], [*dict.fromkeys(listed)], [*IMPORTS], _filters.alone()
 
 
 def _without(path: str, left_out: list[str], parts: list[str], listed: list[str]) -> None:

@@ -69,12 +69,25 @@ def bound(process: int, limits: Limits) -> None:
     """Set the kernel's limits of a process, from outside: from inside, the call for it would reach our processes."""
     import resource
 
+    for name, soft, hard in limits_of(limits):
+        resource.prlimit(process, getattr(resource, name), (soft, hard))
+
+
+def limits_of(limits: Limits) -> list[tuple[str, int, int]]:
+    """The kernel's limits of one process, by their names in `resource`, soft and hard."""
     memory, seconds, scratch = limits.memory_mib * 2**20, math.ceil(limits.seconds), limits.scratch_mib * 2**16
-    resource.prlimit(process, resource.RLIMIT_AS, (memory, memory))
-    resource.prlimit(process, resource.RLIMIT_CPU, (seconds, seconds + 1))  # a signal first, which says why
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (scratch, scratch))
-    resource.prlimit(process, resource.RLIMIT_NOFILE, (limits.files, limits.files))
-    resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))
+    return [
+        ("RLIMIT_AS", memory, memory),
+        ("RLIMIT_CPU", seconds, seconds + 1),  # a signal first, which says why
+        ("RLIMIT_FSIZE", scratch, scratch),
+        ("RLIMIT_NOFILE", limits.files, limits.files),
+        ("RLIMIT_CORE", 0, 0),
+    ]
+
+
+def environment(folder: str) -> dict[str, str]:
+    """All that a program finds in its environment."""
+    return {"PYTHONHASHSEED": "0", "HOME": folder, "TMPDIR": folder, "LANG": "C.UTF-8"}
 
 
 def policy(folder: Path, limits: Limits, random: bool) -> dict[str, Any]:
@@ -85,7 +98,7 @@ def policy(folder: Path, limits: Limits, random: bool) -> dict[str, Any]:
         "fs_writable": [str(folder), "/dev/null"],
         "cwd": str(folder),
         "clean_env": True,
-        "env": {"PYTHONHASHSEED": "0", "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"},
+        "env": environment(str(folder)),
         "max_memory": (limits.memory_mib + 64) * 2**20 if limits.processes > 1 else None,
         "max_processes": limits.processes,
         "no_coredump": True,

@@ -17,95 +17,54 @@ from __future__ import annotations
 import ctypes
 import gc
 import importlib
-import marshal
 import os
 import select
 import signal
 import sys
-from typing import Any, Final
+from typing import Final
+
+from corpusforge.verify._inside import LIBC, bare, check, obey, shut, spawned
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _BENEATH = 444, 445, 446, 1  # the same on every architecture
 _EXECUTE, _ALL, _READ, _LIST, _WRITE, _OF_FILES = 1, 0xFFFE, 0b1100, 0b1000, 0b10, 0b110  # Landlock's version 6
 _NO_NETWORK, _NO_IPC = 0b11, 0b11  # TCP bind and connect; abstract sockets and signals
-_DEATH_SIGNAL, _SECCOMP, _NO_NEW_PRIVILEGES = 1, 22, 38  # prctl(2)
-_FILES: Final = 4096  # above every descriptor of a zygote
-_LIBC: Final = ctypes.CDLL(None, use_errno=True)
-
-
-def _filter(steps: bytes) -> tuple[Any, Any]:
-    """A filter of `_filters` as prctl(2) takes it, and what it points to."""
-    kept = ctypes.create_string_buffer(steps, len(steps))
-    return (ctypes.c_uint64 * 2)(len(steps) // 8, ctypes.addressof(kept)), kept
-
-
-def _check(result: int) -> int:
-    if result < 0:
-        raise OSError(ctypes.get_errno(), "confinement")
-    return result
+_DEATH_SIGNAL: Final = 1  # prctl(2)
 
 
 def _fence(readable: list[str], listed: list[str], scratch: str) -> int:
     """A ruleset of Landlock: read `readable`, read names in the folders `listed`, write in `scratch`, nothing else."""
     attributes = (ctypes.c_uint64 * 3)(_ALL | _EXECUTE, _NO_NETWORK, _NO_IPC)
-    ruleset = _check(_LIBC.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0))
+    ruleset = check(LIBC.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0))
     rules = [(path, _READ if os.path.isdir(path) else _READ & _OF_FILES) for path in readable]  # noqa: PTH112
     rules += [(path, _LIST) for path in listed]
     for path, rights in (*rules, (os.devnull, (_READ | _WRITE) & _OF_FILES), (scratch, _ALL)):
         at = os.open(path, os.O_PATH)
         rule = rights.to_bytes(8, sys.byteorder) + at.to_bytes(4, sys.byteorder)
-        _check(_LIBC.syscall(_ADD_RULE, ruleset, _BENEATH, rule, 0))
+        check(LIBC.syscall(_ADD_RULE, ruleset, _BENEATH, rule, 0))
         os.close(at)
     return int(ruleset)
 
 
-def _fork(fence: int, barred: Any) -> int:
+def _fork(fence: int, steps: bytes) -> int:
     """A child, by its process id; less than 0 where there can be none.
 
     What it holds is opened for it alone: forks share the flags of an open file.
     """
     opened = [os.open("in", os.O_RDONLY), os.open("out", os.O_WRONLY), os.open(os.devnull, os.O_WRONLY)]
-    try:
-        process = os.fork()
-    except OSError as error:
-        process = -(error.errno or 1)
-    if not process:
-        try:
-            _child(opened, fence, barred)
-        except SystemExit as end:
-            os._exit(end.code if isinstance(end.code, int) else end.code is not None)
-        except BaseException:  # noqa: BLE001 - what is not confined does not run, and nothing else runs here
-            os._exit(1)
-        os._exit(0)
+
+    def run() -> None:
+        """What a fork does with itself: gives up all but its two pipes, and runs what it is sent."""
+        check(LIBC.prctl(_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0))
+        os.chdir("scratch")
+        check(LIBC.syscall(_RESTRICT_SELF, fence, 0))
+        bare(opened)
+        shut(steps)
+        obey()
+
+    process = spawned(run)
     for descriptor in opened:
         os.close(descriptor)
     return process
-
-
-def _child(opened: list[int], fence: int, barred: Any) -> None:
-    """What a fork does with itself: gives up all but its two pipes, and runs what it is sent."""
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _check(_LIBC.prctl(_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0))
-    os.chdir("scratch")
-    _check(_LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    _check(_LIBC.syscall(_RESTRICT_SELF, fence, 0))
-    for place, descriptor in enumerate(opened):
-        os.dup2(descriptor, place)
-    os.closerange(3, _FILES)
-    _check(_LIBC.prctl(_SECCOMP, 2, ctypes.byref(barred), 0, 0))
-    code, names = marshal.loads(_take(int.from_bytes(_take(8), "big")))  # noqa: S302 - ours
-    exec(code, names)  # noqa: S102 - confined
-    sys.stdout.flush()
-
-
-def _take(count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        part = os.read(0, count - len(data))
-        if not part:
-            os._exit(3)
-        data += part
-    return data
 
 
 def _waited(process: int, bell: int) -> int:
@@ -129,7 +88,7 @@ def main(plan: tuple[list[str], list[str], list[str], bytes]) -> None:
     readable, listed, imports, steps = plan
     for name in imports:
         importlib.import_module(name)
-    fence, (barred, _kept) = _fence(readable, listed, "scratch"), _filter(steps)
+    fence = _fence(readable, listed, "scratch")
     os.environ["HOME"] = os.environ["TMPDIR"] = f"{os.getcwd()}/scratch"  # noqa: PTH109
     bell, ringer = os.pipe()
     for end in (bell, ringer):
@@ -144,4 +103,4 @@ def main(plan: tuple[list[str], list[str], list[str], bytes]) -> None:
         if letter == b"w":
             answer = _waited(process, bell)
         else:
-            answer = process = _fork(fence, barred)
+            answer = process = _fork(fence, steps)

@@ -6,7 +6,8 @@
 The walls are the kernel's (see `_walls`); no root and no container is needed. The program's folder is watched while it
 runs, its output is cut, and at the end it is dead with everything that it started, and its folder is gone.
 
-Where confinement does not work, `available()` says why and nothing is run: there is no unconfined mode.
+Where confinement does not work, `available()` says why and nothing is run. Other walls, or none, are asked for by name:
+see `_place`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import functools
 import marshal
 import os
 import select
+import signal
 import socket
 import sys
 import tempfile
@@ -39,30 +41,6 @@ Outcome = Literal["ok", "error", "crashed", "killed", "timeout", "output", "disk
 _TICK: Final = 0.02  # seconds between two looks at the scratch folder
 _CHUNK: Final = 65536
 _RANDOM: Final = (b"random", b"secrets", b"uuid")  # a program with such a word gets the same numbers in every run
-_BOOT: Final = """
-import ctypes, marshal, os
-def take(count):
-    data = b""
-    while len(data) < count:
-        part = os.read(0, count - len(data))
-        if not part:
-            os._exit(3)
-        data += part
-    return data
-libc = ctypes.CDLL(None)
-if os.geteuid() == 0:  # root without its capabilities: see capset(2)
-    header, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
-    if libc.capset(header, none):
-        os._exit(3)
-steps = bytes.fromhex("{steps}")
-kept = ctypes.create_string_buffer(steps, len(steps))
-given = (ctypes.c_uint64 * 2)(len(steps) // 8, ctypes.addressof(kept))
-if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, given, 0, 0):  # no new privileges, and the filter
-    os._exit(3)
-del ctypes, libc, steps, kept
-code, given = marshal.loads(take(int.from_bytes(take(8), "big")))
-exec(code, given)
-"""
 
 
 @dataclass(frozen=True)
@@ -135,12 +113,16 @@ def available() -> str | None:
         return f"a confined program does not start: {type(error).__name__}"
 
 
-def open_walls(run_confined: Callable[[str], Ran], more: str = "") -> str | None:
-    """None if a program that tries them finds all walls shut, run by `run_confined`; else what it said."""
+def open_walls(run_confined: Callable[[str], Ran], more: str = "", refusal: str = "PermissionError") -> str | None:
+    """None if a program that tries them finds all walls shut, run by `run_confined`; else what it said.
+
+    `refusal`: the exception that says so; in a container, what is outside is not even there.
+    """
     with tempfile.TemporaryDirectory(prefix="corpusforge-") as folder, socket.create_server(("127.0.0.1", 0)) as server:
         secret = Path(folder, "secret")
         secret.write_text("secret", encoding="utf-8")
-        ran = run_confined(_PROBE.format(path=str(secret), port=server.getsockname()[1]) + more + _TOLD)
+        told = _PROBE.format(path=str(secret), port=server.getsockname()[1], refusal=refusal)
+        ran = run_confined(told + more + _TOLD)
         kept = secret.read_text(encoding="utf-8") == "secret"
     if ran.stdout != b"confined" or not kept:
         return f"a confined program was not confined, or did not run: {ran.outcome}, {ran.stdout[:40].decode()!r}"
@@ -152,7 +134,7 @@ import os, socket
 def refused(name, act):
     try:
         act()
-    except PermissionError:
+    except {refusal}:
         return
     os.write(1, name.encode() + b" is open ")
     os._exit(1)
@@ -222,6 +204,11 @@ class Child(ABC):
     def ended(self) -> bool:
         """Whether there is nothing more to wait for: it closed its output, or hit a limit."""
         return self.silent or self.trouble is not None
+
+    @property
+    def unsent(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.outbox)
 
     def receive(self) -> None:
         """Read what is there. Called when its output is readable."""
@@ -295,13 +282,17 @@ class Confined(Child):
         if self.trouble or result.reason is ExitReason.TIMEOUT:
             return self.trouble or "timeout", None
         if result.reason is ExitReason.EXITED:
-            return ("error" if result.exit_code else "ok"), result.exit_code
-        if result.reason is ExitReason.KILLED:
-            return "killed", None
-        return ("timeout" if result.signal == _SIGXCPU else "crashed"), None
+            return told(result.exit_code)
+        killed = result.reason is ExitReason.KILLED
+        return told(-(signal.SIGKILL if killed else max(result.signal, 1)))
 
 
-_SIGXCPU: Final = 24
+def told(code: int) -> tuple[Outcome, int | None]:
+    """How a process ended, by its exit code, or less than 0 for the signal that ended it: the outcome and the code."""
+    if code >= 0:
+        return ("error" if code else "ok"), code
+    ended: dict[int, Outcome] = {int(signal.SIGKILL): "killed", int(signal.SIGXCPU): "timeout"}
+    return ended.get(-code, "crashed"), None
 
 
 def pump(*children: Child, deadline: float) -> None:
@@ -311,7 +302,7 @@ def pump(*children: Child, deadline: float) -> None:
     """
     now = time.monotonic()
     readable = {child.output: child for child in children if not child.silent}
-    writable = {child.input: child for child in children if child.outbox}
+    writable = {child.input: child for child in children if child.unsent}
     ready, free, _ = select.select([*readable], [*writable], [], max(0.0, min(_TICK, deadline - now)))
     for stream in ready:
         readable[stream].receive()
@@ -325,11 +316,22 @@ def pump(*children: Child, deadline: float) -> None:
 
 
 def command(steps: bytes) -> list[str]:
-    """What starts a confined interpreter that puts a filter over itself and then reads what it is to run.
+    """What starts a confined interpreter that puts a filter over itself and then reads what it is to run."""
+    return [interpreter(), *boot(f"disown(); shut(bytes.fromhex('{steps.hex()}')); obey()")]
+
+
+def boot(acts: str) -> list[str]:
+    """Arguments of an interpreter that does something of what `_inside` offers, with no module but the standard ones.
 
     Not `-I`, with which Python would take no notice of the seed of its hashes.
     """
-    return [interpreter(), "-P", "-s", "-S", "-B", "-c", _BOOT.format(steps=steps.hex())]
+    return ["-P", "-s", "-S", "-B", "-c", f"{source('_inside')}\n{acts}"]
+
+
+@functools.cache
+def source(name: str) -> str:
+    """The text of a module of this package that runs in confinement."""
+    return Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
 
 
 def wants_random(sent: bytes | bytearray) -> bool:
@@ -337,7 +339,7 @@ def wants_random(sent: bytes | bytearray) -> bool:
     return any(word in sent for word in _RANDOM)
 
 
-def payload(code: CodeType, given: Mapping[str, Any]) -> bytes:
-    """What `command` reads: a program and the names that it finds."""
-    packed = marshal.dumps((code, dict(given)))
+def payload(code: CodeType | str, given: Mapping[str, Any]) -> bytes:
+    """What `_inside` obeys: a program, or its text, and the names that it finds. Texts suit every version of Python."""
+    packed = marshal.dumps((code, dict(given)), 4)
     return len(packed).to_bytes(8, "big") + packed

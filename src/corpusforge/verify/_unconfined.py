@@ -1,0 +1,78 @@
+"""Programs without walls: a process of their own with limits, and all else as whoever runs it may.
+
+For a machine that is itself the wall, say a pod that is thrown away, and only where CORPUSFORGE_SANDBOX says
+`unconfined`. Such a program can read, change and send what its user can; what it starts and sends away outlives it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from corpusforge.verify import _scratch, sandbox
+from corpusforge.verify._walls import environment, interpreter, limits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import CodeType, TracebackType
+    from typing import Self
+
+    from corpusforge.verify.sandbox import Limits, Outcome
+
+
+class Unconfined(sandbox.Child):
+    """A process with limits and no walls; `given` as for `sandbox.Confined`."""
+
+    def __init__(self, code: CodeType | str, given: Mapping[str, Any], limits: Limits) -> None:
+        super().__init__(sandbox.payload(code, given), limits)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._scratch = _scratch.Scratch()
+        self.folder = self._scratch.path
+        acts = f"hold({limits_of(self.limits)!r}); obey()"
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our interpreter
+                [interpreter(), *sandbox.boot(acts)],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self.folder,
+                env=environment(str(self.folder)),
+                start_new_session=True,
+            )
+        except BaseException:
+            self._scratch.remove()
+            raise
+        self.input, self.output = self._process.stdin, self._process.stdout
+        for stream in (self.input, self.output):
+            os.set_blocking(stream.fileno(), False)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._process is not None:
+            self._kill(self._process)
+            for stream in (self.input, self.output):
+                stream.close()
+        self._scratch.remove()
+
+    def finish(self, deadline: float) -> tuple[Outcome, int | None]:
+        """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
+        assert self._process is not None
+        try:
+            code = None if self.trouble else self._process.wait(max(0.001, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            code = None
+        self._kill(self._process)
+        return (self.trouble or "timeout", None) if code is None else sandbox.told(code)
+
+    def _kill(self, process: subprocess.Popen[bytes]) -> None:
+        """End it with its group, of which it is the leader."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

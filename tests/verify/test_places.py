@@ -1,0 +1,201 @@
+"""Where code runs: what the setting means, that nothing runs where the walls are not to be had, and no walls at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from corpusforge.errors import ConfigError
+from corpusforge.verify import _engines, _filters, _place, assert_tests, sandbox, verify
+from corpusforge.verify._unconfined import Unconfined
+from corpusforge.verify._verdict import Task
+from corpusforge.verify.sandbox import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ADD = Task("assert_tests", {"tests": ["assert add(2, 3) == 5"]})
+GOOD = "```python\ndef add(a, b):\n    return a + b\n```"
+SHORT = Limits(seconds=1, patience=1.5)
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No setting, and no memory of one."""
+    monkeypatch.delenv(_place.SETTING, raising=False)
+    monkeypatch.delenv(_engines.SETTING, raising=False)
+    for cached in (_place._place, _place.warned):
+        cached.cache_clear()
+    yield
+    for cached in (_place._place, _place.warned):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        ("", _place.Kernel),
+        ("confined", _place.Kernel),
+        (" confined ", _place.Kernel),
+        ("container", _place.Boxes),
+        ("container:registry.example:5000/python:3.12", _place.Boxes),
+        ("unconfined", _place.Unwalled),
+    ],
+)
+def test_the_setting_says_where(told: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(_place.SETTING, told)
+    assert type(_place.place()) is kind
+
+
+@pytest.mark.parametrize("told", ["none", "off", "0", "container:", "unconfined:", "Unconfined", "confined,unconfined"])
+def test_a_setting_that_is_none_stops_the_run(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(_place.SETTING, told)
+    with pytest.raises(ConfigError, match=_place.SETTING):
+        assert_tests.check(ADD, GOOD)
+
+
+def test_the_image_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(_place.SETTING, "container:registry.example:5000/python@sha256:12")
+    where = _place.place()
+    assert isinstance(where, _place.Boxes)
+    assert where.containers.image == "registry.example:5000/python@sha256:12"
+    monkeypatch.setenv(_place.SETTING, "container")
+    where = _place.place()
+    assert isinstance(where, _place.Boxes)
+    assert where.containers.image == "python:{}.{}-slim".format(*sys.version_info)
+
+
+@pytest.mark.parametrize("told", ["", "container:python:3.11-slim"])
+def test_code_is_not_run_where_its_walls_are_not_to_be_had(
+    told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(_place.SETTING, told)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sandbox, "available", lambda: "the kernel is too old")
+    code = f"```python\ndef add(a, b):\n    return a + b\nopen({str(tmp_path / 'ran')!r}, 'w').close()\n```"
+    reason = "no container engine is installed" if told else "the kernel is too old"
+    with pytest.warns(RuntimeWarning, match=reason):
+        verdict = assert_tests.check(ADD, code)
+    assert (verdict.outcome, verdict.rule) == ("undecided", "code.unconfined")
+    assert not (tmp_path / "ran").exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is said once
+        assert assert_tests.check_many([ADD], [code])[0].rule == "code.unconfined"
+
+
+def test_an_engine_that_fails_is_named_with_what_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "engine"
+    script.write_text("#!/bin/sh\necho starting >&2\necho no such image here >&2\nexit 125\n", encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv(_place.SETTING, "container:some:image")
+    monkeypatch.setenv(_engines.SETTING, str(script))
+    assert _place.place().fault() == "a container of some:image does not start: no such image here"
+
+
+def test_an_engine_is_asked_for_by_words_that_they_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _engines.found() is None
+    (tmp_path / "podman").touch(mode=0o755)
+    assert _engines.found() == ("podman",)
+    monkeypatch.setenv(_engines.SETTING, "podman --runtime 'my crun'")
+    assert _engines.found() == ("podman", "--runtime", "my crun")
+    limits = Limits(memory_mib=100, scratch_mib=8)
+    told = _engines.start(("podman", "--runtime=runc"), "python:3.11-slim", "corpusforge-1", limits, "obey()")
+    head, image = told[: told.index("python:3.11-slim")], told[told.index("python:3.11-slim") :]
+    assert head == [
+        *("podman", "--runtime=runc", "run", "--rm", "--interactive", "--read-only", "--name=corpusforge-1"),
+        *("--pull=never", "--log-driver=none", "--network=none", "--ipc=none", "--user=0:0", "--cap-drop=ALL"),
+        *("--cap-add=SETUID", "--cap-add=SETGID", "--cap-add=KILL", "--security-opt=no-new-privileges"),
+        *("--pids-limit=64", "--memory=236m", "--memory-swap=236m"),
+        "--tmpfs=/scratch:rw,noexec,nosuid,nodev,size=8m,mode=1777",
+        *("--tmpfs=/tmp:ro,size=4k", "--tmpfs=/run:ro,size=4k", "--tmpfs=/var/tmp:ro,size=4k"),
+        *("--env=PYTHONHASHSEED=0", "--env=HOME=/scratch", "--env=TMPDIR=/scratch", "--env=LANG=C.UTF-8"),
+        *("--workdir=/", "--entrypoint=python3"),
+    ]
+    assert image[1:-1] == ["-P", "-s", "-S", "-B", "-c"]
+    assert image[-1].endswith("\nobey()")
+
+
+def test_filters_for_containers_are_made_for_every_machine() -> None:
+    alone, forking = _filters.boxed(), _filters.boxed(alone=False)
+    assert set(alone) == set(forking) == {"x86_64", "aarch64"}
+    assert all(len(alone[machine]) > len(forking[machine]) > len(_filters.narrow()) for machine in alone)
+
+
+@pytest.fixture
+def unwalled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No walls, because the environment says so; its scratch folders are in the folder that is returned."""
+    monkeypatch.setenv(_place.SETTING, "unconfined")
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_without_walls_code_runs_and_it_is_said_once(unwalled: Path) -> None:
+    with pytest.warns(RuntimeWarning, match="can do whatever you can"):
+        assert assert_tests.check(ADD, GOOD).rule == "code.tests"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        row = {"verifier": {"kind": "assert_tests", "spec": dict(ADD.spec)}}
+        assert verify(row, "def add(a, b):\n    return a - b").rule == "code.tests"
+        assert verify(row, "def add(a, b):\n    raise SystemExit(0)").outcome == "fail"
+        assert verify(row, "import os; os._exit(0)").rule == "code.exited"
+    assert list(unwalled.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore:CORPUSFORGE_SANDBOX")
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        ("raise SystemExit(7)", "error"),
+        ("import ctypes; ctypes.string_at(0)", "crashed"),
+        ("while True: pass", "timeout"),
+        ("import time; time.sleep(60)", "timeout"),
+        ("while True: print('x' * 1000)", "output"),
+        ("x = bytearray(2**30)", "error"),
+        ("import time\nfor n in range(40):\n    open(f'f{n}', 'wb').write(b'x' * 2**20)\ntime.sleep(9)", "disk"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed"),
+        ("print(6 * 7)", "ok"),
+    ],
+)
+def test_limits_hold_without_walls(code: str, outcome: str, unwalled: Path) -> None:
+    limits = Limits(seconds=1, patience=1.5 if outcome == "timeout" else 30)
+    assert sandbox.run_in(Unconfined, code, limits=limits).outcome == outcome
+    assert list(unwalled.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore:CORPUSFORGE_SANDBOX")
+def test_what_it_started_ends_with_it(unwalled: Path) -> None:
+    program = "import os, time\npid = os.fork()\nif pid:\n    print(pid, flush=True)\ntime.sleep(60)"
+    ran = sandbox.run_in(Unconfined, program, limits=SHORT)
+    assert ran.outcome == "timeout"
+    for _ in range(50):
+        if not Path(f"/proc/{int(ran.stdout)}/cwd").exists():
+            return
+        time.sleep(0.1)
+    pytest.fail("a process is left")
+
+
+@pytest.mark.filterwarnings("ignore:CORPUSFORGE_SANDBOX")
+def test_random_numbers_begin_the_same_without_walls(unwalled: Path) -> None:
+    tests = ["import random\nassert f() == random.random()"]
+    code = "```python\nimport random\ndef f():\n    return random.random()\n```"
+    assert assert_tests.check(Task("assert_tests", {"tests": tests}), code).outcome == "pass"
+
+
+def test_no_walls_are_asked_for_by_the_environment_alone(unwalled: Path) -> None:
+    task = {"verifier": {"kind": "assert_tests", "spec": {**ADD.spec, "sandbox": "unconfined", "environ": {}}}}
+    del os.environ[_place.SETTING]
+    if sandbox.available() is not None:
+        pytest.skip("code cannot be confined here")
+    code = f"```python\ndef add(a, b):\n    return a + b\nopen({str(unwalled / 'ran')!r}, 'w')\n```"
+    assert verify(task, code).outcome == "fail"
+    assert not (unwalled / "ran").exists()
