@@ -173,12 +173,13 @@ class Container:
         self._errors.close()
 
     def _said(self) -> str:
-        """Why it did not start, in the engine's words: its last line."""
+        """Why it did not start, in the engine's words: the line that names an error, or the first."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
         self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").split("\n")
-        return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "it says nothing")
+        lines = [line.strip() for line in self._errors.read().decode("utf-8", "replace").split("\n") if line.strip()]
+        said = next((line for line in lines if "rror" in line), next(iter(lines), "it says nothing"))
+        return said[:300]
 
 
 class Contained(sandbox.Child):

@@ -130,7 +130,7 @@ class Zygote:
 class Forked(sandbox.Child):
     """A confined process that was forked from a zygote; `given` as for `Confined`, `code` finds the roles' modules."""
 
-    def __init__(self, code: CodeType, given: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, code: CodeType | str, given: Mapping[str, Any], limits: Limits) -> None:
         super().__init__(sandbox.payload(code, given), limits)
         self._zygote: Zygote | None = None
         self._process = 0

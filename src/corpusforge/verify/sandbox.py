@@ -164,7 +164,7 @@ def run_in(kind: Callable[..., Child], program: str, stdin: bytes = b"", limits:
     return Ran(outcome, stdout, code, time.monotonic() - start)
 
 
-_MAIN: Final = compile("exec(compile(program, 'program.py', 'exec'), {'__name__': '__main__'})", "<main>", "exec")
+_MAIN: Final = "exec(compile(program, 'program.py', 'exec'), {'__name__': '__main__'})"
 
 
 class Child(ABC):
@@ -245,7 +245,7 @@ class Confined(Child):
     `given` are the names that its code finds: plain data and code objects, whatever marshal can write.
     """
 
-    def __init__(self, code: CodeType, given: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, code: CodeType | str, given: Mapping[str, Any], limits: Limits) -> None:
         super().__init__(payload(code, given), limits)
         self._random = wants_random(self.outbox)
 
