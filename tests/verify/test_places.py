@@ -92,7 +92,8 @@ def test_code_is_not_run_where_its_walls_are_not_to_be_had(
 
 def test_an_engine_that_fails_is_named_with_what_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = tmp_path / "engine"
-    script.write_text("#!/bin/sh\necho starting >&2\necho Error: no such image here >&2\necho see the manual >&2\nexit 125\n", encoding="utf-8")
+    said = "echo starting >&2\necho Error: no such image here >&2\necho see the manual >&2"
+    script.write_text(f"#!/bin/sh\n{said}\nexit 125\n", encoding="utf-8")
     script.chmod(0o755)
     monkeypatch.setenv(_place.SETTING, "container:some:image")
     monkeypatch.setenv(_engines.SETTING, str(script))

@@ -112,11 +112,17 @@ class Container:
             modules = [(f"corpusforge.verify.{name}", sandbox.source(name)) for name in (*_forks.INSIDE, "_warden")]
             plan = [*_forks.IMPORTS], _filters.boxed(), _filters.boxed(alone=False)
             self.unsent += sandbox.payload(_forks.START, {"modules": modules, "plan": plan})
-            if self.frame(_PATIENCE) != (b"r", b""):
+            if self._greeting() != (b"r", b""):
                 raise RuntimeError(self._said())
         except BaseException:
             self.close()
             raise
+
+    def _greeting(self) -> tuple[bytes, bytes] | None:
+        """Its first word; None from an engine that ends before it read what it is sent."""
+        with contextlib.suppress(OSError):
+            return self.frame(_PATIENCE)
+        return None
 
     def waits(self) -> bool:
         """Whether it lives and has nothing to say."""
