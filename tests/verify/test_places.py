@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
 import tempfile
@@ -122,6 +123,18 @@ def test_an_engine_is_asked_for_by_words_that_they_share(monkeypatch: pytest.Mon
     ]
     assert image[1:-1] == ["-P", "-s", "-S", "-B", "-c"]
     assert image[-1].endswith("\nobey()")
+
+
+def test_what_is_sent_to_a_container_suits_every_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(_place.SETTING, "container:some:image")
+    monkeypatch.setenv(_engines.SETTING, "engine")
+    plan = {"code": "import random", "before": ["import math"]}
+    sent = bytes(_place.place().child("_solver", plan, Limits()).outbox)
+    code, names = marshal.loads(sent[8:])
+    assert isinstance(code, str)
+    assert code.startswith("import random; random.seed(0)\n")
+    assert names == {"role": "corpusforge.verify._solver", "plan": plan}
+    assert isinstance(sandbox._MAIN, str)
 
 
 def test_filters_for_containers_are_made_for_every_machine() -> None:
