@@ -25,9 +25,9 @@ import time
 import tomllib
 from pathlib import Path
 
-from corpusforge.verify import _forks, assert_tests, program
+from corpusforge.verify import assert_tests, program
 from corpusforge.verify._verdict import Task
-from corpusforge.verify.sandbox import Limits, available
+from corpusforge.verify.sandbox import Limits, _forks, available
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests/verify/attacks"
 TESTS = ["assert add(2, 3) == 5", "assert abs(add(0.5, 0.25) - 0.75) < 1e-9", "assert add('a', 'b') in ['ab']"]
@@ -87,6 +87,11 @@ def processes(folder: str) -> list[str]:
     return found
 
 
+def shared_memory() -> set[str]:
+    """Names of files in shared memory, without those in which Podman keeps its locks."""
+    return {path.name for path in Path("/dev/shm").iterdir() if not path.name.startswith("libpod")}
+
+
 class Outside:
     """The machine around the checking process."""
 
@@ -101,6 +106,7 @@ class Outside:
         ]
         self.ears[1].bind(("127.0.0.1", 0))
         self.ears[2].bind(str(folder.parent / "ears"))
+        self.shared = shared_memory()
 
     def look(self) -> dict[str, object]:
         """What should be the same before and after."""
@@ -110,7 +116,7 @@ class Outside:
             "temporary files": len([*self.folder.iterdir()]),
             "mounts": len(Path("/proc/self/mounts").read_text().splitlines()),
             "shared memory of System V and its queues": sum(len(q.read_text().splitlines()) - 1 for q in queues),
-            "files in /dev/shm": len([*Path("/dev/shm").iterdir()]),
+            "new files in /dev/shm": len(shared_memory() - self.shared),
             "the file's text": self.canary.read_text(encoding="utf-8"),
             "the file's state": str((*(found := self.canary.stat())[:7], found.st_mtime_ns, found.st_ctime_ns)),
             "sockets that heard something": len(select.select(self.ears, [], [], 0)[0]),

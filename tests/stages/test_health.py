@@ -14,7 +14,7 @@ from tests.rows import row, table
 from corpusforge.stages import health as stage
 from corpusforge.stages._stage import Held
 from corpusforge.stages.health import STAGE, HealthConfig, health
-from corpusforge.verify import Verdict, _dialogue, sandbox
+from corpusforge.verify import Verdict, sandbox
 from corpusforge.verify import health as tried
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def test_answers_that_change_are_noticed() -> None:
 @pytest.mark.filterwarnings("ignore:code is not run")
 def test_code_is_kept_and_counted_where_nothing_can_be_confined(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build on such a machine does not lose its code without a word."""
-    monkeypatch.setattr(_dialogue.sandbox, "available", lambda: "this is a test")
+    monkeypatch.setattr("corpusforge.verify.sandbox._kernel.available", lambda: "this is a test")
     result = health(table([code(1), code(2)]))
     assert notes(result) == [("test#1", "undecided"), ("test#2", "undecided")]
     assert result.metrics["verifiers"]["assert_tests"]["undecided"] == {"code.unconfined": 2}

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from corpusforge.shapes.code import humaneval, mbpp
-from corpusforge.verify import sandbox, verify, verify_many
-from corpusforge.verify._place import warned
+from corpusforge.verify import sandbox, trial, verify, verify_many
 from corpusforge.verify._verdict import Task
 from corpusforge.verify.assert_tests import check, check_many
+from corpusforge.verify.sandbox._place import warned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,7 @@ def test_without_code_there_is_nothing_to_run() -> None:
 
 
 def test_where_nothing_can_be_confined_nothing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sandbox, "available", lambda: "no Landlock")
+    monkeypatch.setattr("corpusforge.verify.sandbox._kernel.available", lambda: "no Landlock")
     warned.cache_clear()
     with pytest.warns(RuntimeWarning, match="code is not run: no Landlock"):
         verdict = check(task("assert f() == 1"), fenced(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef f(): return 1"))
@@ -264,12 +264,11 @@ def test_messages_of_a_chat_are_a_completion_too() -> None:
 @confined
 def test_a_solution_that_force_ended_is_held_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once: what ends by force again has failed."""
-    from corpusforge.verify import _dialogue
 
     said = {"good": ["killed", "passed"], "bad": ["killed", "killed", "passed"]}
-    monkeypatch.setattr(_dialogue, "settle", lambda trial, *_: said[trial.solver["name"]].pop(0))
+    monkeypatch.setattr(trial, "settle", lambda held, *_: said[held.solver["name"]].pop(0))
     tasks = [Task("assert_tests", {"name": name}) for name in said]
-    verdicts = _dialogue.verdicts(lambda spec, _: _dialogue.Trial(dict(spec), {}), tasks, ["", ""])
+    verdicts = trial.verdicts(lambda spec, _: trial.Trial(dict(spec), {}), tasks, ["", ""])
     assert [verdict.rule for verdict in verdicts] == ["code.tests", "code.killed"]
 
 

@@ -16,15 +16,15 @@ from tests.verify import engine
 from tests.verify.test_hostile import ASSERTS, ATTACKS, GOOD, PRINTERS, PRINTING
 from tests.verify.test_walls import ROWS, TRACES, Outside, surroundings
 
-from corpusforge.verify import _containers, _engines, _place, assert_tests, program, sandbox, verify
+from corpusforge.verify import assert_tests, program, sandbox, verify
 from corpusforge.verify._verdict import Task
-from corpusforge.verify.sandbox import Limits
+from corpusforge.verify.sandbox import Limits, _containers, _engines, _place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from corpusforge.verify._containers import Containers
+    from corpusforge.verify.sandbox._containers import Containers
 
 SHORT = Limits(seconds=1, patience=1.5)
 FORKING = Limits(seconds=1, patience=1.5, processes=8)
@@ -155,7 +155,7 @@ def test_a_container_ends_with_the_process_that_started_it(walls: Containers, tm
         script = f"""
 import sys, threading, time
 from corpusforge.verify import sandbox
-from corpusforge.verify._containers import Containers
+from corpusforge.verify.sandbox._containers import Containers
 walls = Containers({walls.engine!r}, {engine.IMAGE!r})
 for program in ("while True: pass", "import time; time.sleep(600)"):
     given = (walls.child, program, b"", sandbox.Limits(seconds=600))

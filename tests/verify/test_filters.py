@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from corpusforge.verify import _filters
-from corpusforge.verify._filters import _ALONE, _ARCHITECTURES, _DEATH, _NARROW, _NUMBERS, program
+from corpusforge.verify.sandbox import _filters
+from corpusforge.verify.sandbox._filters import _ALONE, _ARCHITECTURES, _DEATH, _NARROW, _NUMBERS, program
 
 REFUSED, NONE, ALLOWED, KILLED = 0x00050001, 0x00050026, 0x7FFF0000, 0x80000000
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from corpusforge.verify import _forks, assert_tests, doctest, program, sandbox
+from corpusforge.verify import assert_tests, doctest, program, sandbox
 from corpusforge.verify._verdict import Task
-from corpusforge.verify.sandbox import Limits
+from corpusforge.verify.sandbox import Limits, _forks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

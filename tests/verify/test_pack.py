@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusforge.verify._pack import DEEPEST, pack, unpack
+from corpusforge.verify.trial._pack import DEEPEST, pack, unpack
 
 SCALARS = (
     st.none()

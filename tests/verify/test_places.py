@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from corpusforge.errors import ConfigError
-from corpusforge.verify import _engines, _filters, _place, assert_tests, sandbox, verify
-from corpusforge.verify._unconfined import Unconfined
+from corpusforge.verify import assert_tests, sandbox, verify
 from corpusforge.verify._verdict import Task
-from corpusforge.verify.sandbox import Limits
+from corpusforge.verify.sandbox import Limits, _child, _engines, _filters, _place
+from corpusforge.verify.sandbox._unconfined import Unconfined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_code_is_not_run_where_its_walls_are_not_to_be_had(
 ) -> None:
     monkeypatch.setenv(_place.SETTING, told)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sandbox, "available", lambda: "the kernel is too old")
+    monkeypatch.setattr("corpusforge.verify.sandbox._kernel.available", lambda: "the kernel is too old")
     code = f"```python\ndef add(a, b):\n    return a + b\nopen({str(tmp_path / 'ran')!r}, 'w').close()\n```"
     reason = "no container engine is installed" if told else "the kernel is too old"
     with pytest.warns(RuntimeWarning, match=reason):
@@ -133,8 +133,8 @@ def test_what_is_sent_to_a_container_suits_every_version_of_python(monkeypatch: 
     code, names = marshal.loads(sent[8:])
     assert isinstance(code, str)
     assert code.startswith("import random; random.seed(0)\n")
-    assert names == {"role": "corpusforge.verify._solver", "plan": plan}
-    assert isinstance(sandbox._MAIN, str)
+    assert names == {"role": "corpusforge.verify.trial._solver", "plan": plan}
+    assert isinstance(_child.MAIN, str)
 
 
 def test_filters_for_containers_are_made_for_every_machine() -> None:

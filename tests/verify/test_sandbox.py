@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from corpusforge.errors import MissingExtra, ProjectError
-from corpusforge.verify import _forks, sandbox
-from corpusforge.verify._forks import Forked
-from corpusforge.verify._walls import packages, policy
-from corpusforge.verify.sandbox import Child, Confined, Limits, Ran
+from corpusforge.verify import sandbox
+from corpusforge.verify.sandbox import Child, Confined, Limits, Ran, _forks, _kernel
+from corpusforge.verify.sandbox._forks import Forked
+from corpusforge.verify.sandbox._walls import packages, policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -387,7 +387,7 @@ def test_a_leak_is_found_by_trying(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         known = policy(*given)
         return known | {"fs_readable": [*known["fs_readable"], str(tmp_path)]}
 
-    monkeypatch.setattr(sandbox, "policy", leaky)
+    monkeypatch.setattr(_kernel, "policy", leaky)
     assert "reading is open" in str(sandbox.available())
     with pytest.raises(ProjectError, match="code cannot be confined here"):
         sandbox.run("print('ran')")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from corpusforge.verify import _forks, _scratch, sandbox
-from corpusforge.verify._forks import Forked
-from corpusforge.verify.sandbox import Confined, Limits
+from corpusforge.verify import sandbox
+from corpusforge.verify.sandbox import Confined, Limits, _forks, _scratch
+from corpusforge.verify.sandbox._forks import Forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_folders_that_their_owner_may_not_list_are_too_heavy_and_are_removed(tmp
     program = """
 import os
 from pathlib import Path
-from corpusforge.verify import _scratch
+from corpusforge.verify.sandbox import _scratch
 os.mkdir("here")
 if os.geteuid() == 0:
     os.chmod(".", 0o711)
@@ -109,7 +109,7 @@ def test_the_folder_of_a_living_process_is_not_swept_and_that_of_a_killed_one_is
     left = Path(tempfile.mkdtemp(prefix="corpusforge-box-"))
     dig(left, "d", 50)
     (temporary / "other").mkdir()
-    program = f"from corpusforge.verify import _scratch; print(_scratch.swept({str(temporary)!r}))"
+    program = f"from corpusforge.verify.sandbox import _scratch; print(_scratch.swept({str(temporary)!r}))"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert (said, scratch.path.exists(), left.exists(), (temporary / "other").exists()) == ("1\n", True, False, True)
     (temporary / "other").rmdir()
@@ -140,7 +140,8 @@ ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)""",
 }
 CHECKING = """
 import tempfile, threading, time
-from corpusforge.verify import _forks, sandbox
+from corpusforge.verify.sandbox import _forks
+from corpusforge.verify import sandbox
 tempfile.tempdir = {folder!r}
 limits = sandbox.Limits(seconds=60)
 sandbox.available(), _forks.available()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from corpusforge.verify import _forks, sandbox
-from corpusforge.verify._forks import Forked
-from corpusforge.verify.sandbox import Confined, Limits
+from corpusforge.verify import sandbox
+from corpusforge.verify.sandbox import Confined, Limits, _forks
+from corpusforge.verify.sandbox._forks import Forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ r"""assert_tests: a solution in Python passes when every assertion holds. The te
 
 MBPP: Austin et al. 2021, Program Synthesis with Large Language Models. HumanEval: Chen et al. 2021, Evaluating Large
 Language Models Trained on Code. The tests run in a process of their own, confined, and hold the solution's functions
-by a thread of plain values (see `_wire`); a solution cannot say that it passed, it can only return the right values.
+by a thread of plain values (see `trial._wire`); a solution cannot say that it passed, only return the right values.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify import _python
-from corpusforge.verify._dialogue import Trial, verdicts
 from corpusforge.verify._verdict import Verdict, failed, undecided
+from corpusforge.verify.trial import Trial, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ r"""doctest: a function passes when the examples of a docstring hold, as Python'
 
 See https://docs.python.org/3/library/doctest.html for what an example is and for its options. The function is put
 among the names of its module, where that is a module of the standard library, because it was written to live there.
-The examples run in another process than the function (see `_wire`).
+The examples run in another process than the function (see `trial._wire`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from corpusforge.verify import _python
-from corpusforge.verify._dialogue import Trial, verdicts
 from corpusforge.verify._verdict import Verdict, failed, undecided
+from corpusforge.verify.trial import Trial, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ r"""program: a Python program passes when it prints what is wanted for every inp
     rule   code.tests, code.raised, code.timeout, code.none, …
 
 Hendrycks et al. 2021, Measuring Coding Challenge Competence With APPS. The program runs anew for each input, confined,
-in a process of its own (see `_dialogue`); what it prints goes to the judge as a text, so it cannot say that it passed.
+in a process of its own (see `trial`); what it prints goes to the judge as a text, so it cannot say that it passed.
 Lines are compared without blanks at their ends; where they differ, word by word, decimal fractions within 1e-6.
 A program that reads by file descriptor (`open(0)`) finds nothing there: `input` and `sys.stdin` are what is given.
 """
@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify import _python
-from corpusforge.verify._dialogue import Trial, verdicts
 from corpusforge.verify._verdict import Verdict, failed, undecided
+from corpusforge.verify.trial import Trial, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

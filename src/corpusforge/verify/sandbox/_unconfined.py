@@ -13,22 +13,23 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from corpusforge.verify import _scratch, sandbox
-from corpusforge.verify._walls import environment, interpreter, limits_of
+from corpusforge.verify.sandbox import _scratch
+from corpusforge.verify.sandbox._child import Child, boot, payload, told
+from corpusforge.verify.sandbox._walls import environment, interpreter, limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import CodeType, TracebackType
     from typing import Self
 
-    from corpusforge.verify.sandbox import Limits, Outcome
+    from corpusforge.verify.sandbox._limits import Limits, Outcome
 
 
-class Unconfined(sandbox.Child):
-    """A process with limits and no walls; `given` as for `sandbox.Confined`."""
+class Unconfined(Child):
+    """A process with limits and no walls; `given` as for `Confined`."""
 
     def __init__(self, code: CodeType | str, given: Mapping[str, Any], limits: Limits) -> None:
-        super().__init__(sandbox.payload(code, given), limits)
+        super().__init__(payload(code, given), limits)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -37,7 +38,7 @@ class Unconfined(sandbox.Child):
         acts = f"hold({limits_of(self.limits)!r}); obey()"
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our interpreter
-                [interpreter(), *sandbox.boot(acts)],
+                [interpreter(), *boot(acts)],
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -69,7 +70,7 @@ class Unconfined(sandbox.Child):
         except subprocess.TimeoutExpired:
             code = None
         self._kill(self._process)
-        return (self.trouble or "timeout", None) if code is None else sandbox.told(code)
+        return (self.trouble or "timeout", None) if code is None else told(code)
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         """End it with its group, of which it is the leader."""

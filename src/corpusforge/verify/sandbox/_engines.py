@@ -14,13 +14,13 @@ import shlex
 import shutil
 from typing import TYPE_CHECKING, Final
 
-from corpusforge.verify import sandbox
-from corpusforge.verify._walls import environment
+from corpusforge.verify.sandbox._child import boot
+from corpusforge.verify.sandbox._walls import environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from corpusforge.verify.sandbox import Limits
+    from corpusforge.verify.sandbox._limits import Limits
 
 SETTING: Final = "CORPUSFORGE_CONTAINER_ENGINE"
 _KNOWN: Final = ("docker", "podman", "nerdctl")
@@ -62,7 +62,7 @@ def start(engine: Sequence[str], image: str, name: str, limits: Limits, acts: st
         "--entrypoint": ["python3"],
     }
     told = [f"{option}={value}" for option, values in options.items() for value in values]
-    return [*engine, "run", "--rm", "--interactive", "--read-only", *told, image, *sandbox.boot(acts)]
+    return [*engine, "run", "--rm", "--interactive", "--read-only", *told, image, *boot(acts)]
 
 
 def remove(engine: Sequence[str], name: str) -> list[str]:

@@ -22,7 +22,7 @@ import select
 import signal
 from typing import Final
 
-from corpusforge.verify._inside import bare, hold, obey, shut, spawned, take
+from corpusforge.verify.sandbox._inside import bare, hold, obey, shut, spawned, take
 
 _NOBODY: Final = 65534
 _SCRATCH: Final = "/scratch"

@@ -5,7 +5,7 @@
     obey()             read a program with the names that it finds, and run it
     spawned(obey)      a child that does nothing else; its process id
 
-This text also stands at the head of the command line of a fresh interpreter (`sandbox.boot`), so it imports little.
+This text also stands at the head of the command line of a fresh interpreter (`boot`), so it imports little.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where the code of completions runs, as CORPUSFORGE_SANDBOX says.
 
-    confined            the kernel's own walls (`sandbox`, `_forks`), on Linux. What holds where nothing is said
+    confined            the kernel's own walls (`_kernel`, `_forks`), on Linux. What holds where nothing is said
     container:IMAGE     a container of an image that is there and holds Python (`_containers`); `container` alone is
                         python:3.11-slim, in the version that runs here
     unconfined          no walls: whatever runs can do what the user can (`_unconfined`)
@@ -17,15 +17,17 @@ import warnings
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from corpusforge.errors import ConfigError
-from corpusforge.verify import _engines, _forks, sandbox
-from corpusforge.verify._containers import Containers
-from corpusforge.verify._unconfined import Unconfined
+from corpusforge.verify.sandbox import _engines, _forks, _kernel
+from corpusforge.verify.sandbox._child import wants_random
+from corpusforge.verify.sandbox._containers import Containers
+from corpusforge.verify.sandbox._unconfined import Unconfined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
 
-    from corpusforge.verify.sandbox import Child, Limits
+    from corpusforge.verify.sandbox._child import Child
+    from corpusforge.verify.sandbox._limits import Limits
 
 SETTING: Final = "CORPUSFORGE_SANDBOX"
 _BEGIN: Final = "import sys; sys.modules[role].main(plan)"
@@ -70,17 +72,17 @@ class Kernel:
 
     def fault(self) -> str | None:
         """None if programs are confined here; else the reason."""
-        return sandbox.available()
+        return _kernel.available()
 
     def child(self, role: str, plan: dict[str, Any], limits: Limits) -> Child:
         """A process with the modules of a role, which starts with a plan."""
-        name = f"corpusforge.verify.{role}"
+        name = f"corpusforge.verify.trial.{role}"
         if limits.processes == 1 and _forks.available() is None:
             child = _forks.Forked(_begin(), {"role": name, "plan": plan}, limits)
-            if not sandbox.wants_random(child.outbox):
+            if not wants_random(child.outbox):
                 return child
-        modules = _forks.modules("_pack", "_wire", role)
-        return sandbox.Confined(_forks.compiled("start"), {"modules": modules, "role": name, "plan": plan}, limits)
+        modules = _forks.modules("trial._pack", "trial._wire", f"trial.{role}")
+        return _kernel.Confined(_forks.compiled("start"), {"modules": modules, "role": name, "plan": plan}, limits)
 
 
 class Boxes:
@@ -99,7 +101,7 @@ class Boxes:
 
     def child(self, role: str, plan: dict[str, Any], limits: Limits) -> Child:
         """A process with the modules of a role, which starts with a plan."""
-        given = {"role": f"corpusforge.verify.{role}", "plan": plan}
+        given = {"role": f"corpusforge.verify.trial.{role}", "plan": plan}
         return _seeded(lambda seed: self.containers.child(seed + _BEGIN, given, limits))
 
 
@@ -115,15 +117,15 @@ class Unwalled:
 
     def child(self, role: str, plan: dict[str, Any], limits: Limits) -> Child:
         """A process with the modules of a role, which starts with a plan."""
-        modules = _forks.modules("_pack", "_wire", role)
-        given = {"modules": modules, "role": f"corpusforge.verify.{role}", "plan": plan}
+        modules = _forks.modules("trial._pack", "trial._wire", f"trial.{role}")
+        given = {"modules": modules, "role": f"corpusforge.verify.trial.{role}", "plan": plan}
         return _seeded(lambda seed: Unconfined(seed + _forks.START, given, limits))
 
 
 def _seeded(make: Callable[[str], Child]) -> Child:
     """A child whose `random` begins the same in every run, if it may be asked for it."""
     child = make("")
-    return make(_SEED) if sandbox.wants_random(child.outbox) else child
+    return make(_SEED) if wants_random(child.outbox) else child
 
 
 @functools.cache

@@ -18,18 +18,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify import sandbox
-from corpusforge.verify._pack import pack
-from corpusforge.verify._place import place, warned
 from corpusforge.verify._python import said
 from corpusforge.verify._verdict import Verdict, failed, passed, undecided
+from corpusforge.verify.sandbox import Limits
+from corpusforge.verify.sandbox._child import pump
+from corpusforge.verify.sandbox._place import place, warned
+from corpusforge.verify.trial._pack import pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from corpusforge.verify._place import Place
     from corpusforge.verify._verdict import Task
-    from corpusforge.verify.sandbox import Child, Limits
+    from corpusforge.verify.sandbox import Child
+    from corpusforge.verify.sandbox._place import Place
 
 _QUESTION: Final = 4 * 2**20  # bytes; the longest that a test may hand to a solution at once
 _WORDS: Final = {
@@ -70,7 +71,7 @@ def verdicts(
         trials = [make() for make in made]
         return [trial if isinstance(trial, Verdict) else undecided("code.unconfined") for trial in trials]
     stopped = threading.Event()
-    hold = functools.partial(_hold, where=where, limits=limits or sandbox.Limits(), stopped=stopped)
+    hold = functools.partial(_hold, where=where, limits=limits or Limits(), stopped=stopped)
     if len(made) == 1:
         return [hold(made[0])]
     processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [*range(os.cpu_count() or 1)]
@@ -123,7 +124,7 @@ def settle(trial: Trial, where: Place, limits: Limits, stopped: threading.Event 
     deadline, answer = time.monotonic() + limits.seconds * limits.patience, limits.output_kib * 1024
     with where.child("_solver", trial.solver, limits) as solver, where.child("_judge", trial.judge, limits) as judge:
         while not (solver.ended or judge.ended):
-            sandbox.pump(solver, judge, deadline=0.0 if stopped and stopped.is_set() else deadline)
+            pump(solver, judge, deadline=0.0 if stopped and stopped.is_set() else deadline)
             for frame in _frames(judge, _QUESTION):
                 if frame[4:5] == b"!":
                     return _WORDS.get(frame[5:], "raised")

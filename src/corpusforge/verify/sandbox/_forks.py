@@ -1,6 +1,6 @@
 """Confined processes that are forked instead of started: a few milliseconds each, where a fresh one takes twenty.
 
-    with Forked(code, {"plan": …}, limits) as child:   the same as `sandbox.Confined`, from a zygote that waits
+    with Forked(code, {"plan": …}, limits) as child:   the same as `Confined`, from a zygote that waits
 
 A zygote (see `_zygote`) is a confined interpreter that has started already. A check takes one, has it fork a child that
 has run nothing before, with a folder of its own and the limits of the kernel, set from outside before it is sent
@@ -20,22 +20,25 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify import _filters, _scratch, sandbox
-from corpusforge.verify._pool import Pool
-from corpusforge.verify._walls import bound, packages, policy, readable
+from corpusforge.verify.sandbox import _filters, _kernel, _scratch
+from corpusforge.verify.sandbox._child import Child, payload, run_in, source, told
+from corpusforge.verify.sandbox._limits import Limits
+from corpusforge.verify.sandbox._pool import Pool
+from corpusforge.verify.sandbox._proof import open_walls
+from corpusforge.verify.sandbox._walls import bound, packages, policy, readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import CodeType, TracebackType
     from typing import Self
 
-    from corpusforge.verify.sandbox import Limits, Outcome
+    from corpusforge.verify.sandbox._limits import Outcome
 
 _MOST: Final = 1000  # children of one zygote
 _TRIES: Final = 3  # zygotes, for one child
 _GONE: Final = -1  # in place of the id of a process that was waited for: the number may be another's by now
 _PATIENCE: Final = 60.0  # seconds for a zygote to start, or to answer
-INSIDE: Final = ("_inside", "_pack", "_wire", "_solver", "_judge")
+INSIDE: Final = ("sandbox._inside", "trial._pack", "trial._wire", "trial._solver", "trial._judge")
 IMPORTS: Final = (
     *("typing", "types", "abc", "enum", "dataclasses", "contextlib", "functools", "itertools", "operator", "copy"),
     *("collections", "heapq", "bisect", "math", "cmath", "numbers", "fractions", "decimal", "re", "string", "struct"),
@@ -69,12 +72,12 @@ class Zygote:
             (self.folder / "scratch").mkdir()
             for pipe in ("in", "out"):
                 os.mkfifo(self.folder / pipe, 0o600)
-            rules = policy(self.folder, sandbox.Limits(), random=False)
+            rules = policy(self.folder, Limits(), random=False)
             # The kernel holds its children to their memory, to what they may read, and to making no process.
             self._box = sandlock.Sandbox(**{**rules, "max_memory": None, "fs_denied": [], "max_processes": None})
             piped, null = sandlock.StdioMode.PIPED, sandlock.StdioMode.NULL
-            self._process = self._box.popen(sandbox.command(_filters.narrow(zygote=True)), piped, piped, null)
-            self._send(sandbox.payload(compiled("start"), {"modules": modules(*INSIDE, "_zygote"), "plan": _told()}))
+            self._process = self._box.popen(_kernel.command(_filters.narrow(zygote=True)), piped, piped, null)
+            self._send(payload(compiled("start"), {"modules": modules(*INSIDE, "sandbox._zygote"), "plan": _told()}))
             self._number()
         except BaseException:
             self.close()
@@ -127,11 +130,11 @@ class Zygote:
         return int(line)
 
 
-class Forked(sandbox.Child):
+class Forked(Child):
     """A confined process that was forked from a zygote; `given` as for `Confined`, `code` finds the roles' modules."""
 
     def __init__(self, code: CodeType | str, given: Mapping[str, Any], limits: Limits) -> None:
-        super().__init__(sandbox.payload(code, given), limits)
+        super().__init__(payload(code, given), limits)
         self._zygote: Zygote | None = None
         self._process = 0
         self._asked = False
@@ -183,7 +186,7 @@ class Forked(sandbox.Child):
             self._reap(self._zygote)
             return self.trouble or "timeout", None
         self._process = _GONE
-        return sandbox.told(os.waitstatus_to_exitcode(status))
+        return told(os.waitstatus_to_exitcode(status))
 
     def _waited(self, zygote: Zygote, seconds: float) -> int | None:
         if not self._asked:
@@ -211,10 +214,10 @@ def close() -> None:
 @functools.cache
 def available() -> str | None:
     """None if forked programs are really confined here, found out once by trying; else the reason."""
-    if (reason := sandbox.available()) is not None:
+    if (reason := _kernel.available()) is not None:
         return reason
     try:
-        return sandbox.open_walls(functools.partial(sandbox.run_in, Forked, limits=sandbox.Limits(seconds=2)), _MORE)
+        return open_walls(functools.partial(run_in, Forked, limits=Limits(seconds=2)), _MORE)
     except (OSError, RuntimeError, KeyError) as error:
         return f"a forked program does not start: {type(error).__name__}"
 
@@ -234,7 +237,7 @@ def modules(*names: str) -> list[tuple[str, CodeType]]:
 @functools.cache
 def compiled(name: str) -> CodeType:
     """A module of this package that runs inside confinement, or `start`, which loads modules and begins."""
-    return compile(START if name == "start" else sandbox.source(name), f"{name}.py", "exec", dont_inherit=True)
+    return compile(START if name == "start" else source(name), f"{name}.py", "exec", dont_inherit=True)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from corpusforge.verify._wire import Peer, Remote, Wire
+from corpusforge.verify.trial._wire import Peer, Remote, Wire
 
 _OPEN: Final = ("tests", "_io", "collections")  # modules of classes whose instances a solution may look into
 

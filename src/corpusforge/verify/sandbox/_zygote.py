@@ -23,7 +23,7 @@ import signal
 import sys
 from typing import Final
 
-from corpusforge.verify._inside import LIBC, bare, check, obey, shut, spawned
+from corpusforge.verify.sandbox._inside import LIBC, bare, check, obey, shut, spawned
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _BENEATH = 444, 445, 446, 1  # the same on every architecture
 _EXECUTE, _ALL, _READ, _LIST, _WRITE, _OF_FILES = 1, 0xFFFE, 0b1100, 0b1000, 0b10, 0b110  # Landlock's version 6

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from corpusforge.verify.sandbox import Limits
+    from corpusforge.verify.sandbox._limits import Limits
 
 _LIBRARIES: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 PACKAGES: Final = ("site-packages", "dist-packages")

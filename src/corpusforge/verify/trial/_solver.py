@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from corpusforge.verify._wire import ACTS, Peer, Wire, printed_text
+from corpusforge.verify.trial._wire import ACTS, Peer, Wire, printed_text
 
 
 def main(plan: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify._pack import SIMPLE, pack, unpack
+from corpusforge.verify.trial._pack import SIMPLE, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,7 +1,7 @@
 """Programs in containers, for machines where the kernel's own walls are not to be had. Engines are in `_engines`.
 
     walls = Containers(("podman",), "python:3.11-slim")
-    with walls.child(code, {"plan": …}, limits) as child:    the same as `sandbox.Confined`
+    with walls.child(code, {"plan": …}, limits) as child:    the same as `Confined`
 
 Starting a container takes a fifth of a second or more, so it is kept: its first process (`_warden`) forks a child for
 each program, another user without capabilities and with a seccomp filter, and is asked for the next when that has ended
@@ -24,16 +24,19 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.verify import _engines, _filters, _forks, sandbox
-from corpusforge.verify._pool import Pool
-from corpusforge.verify._walls import limits_of
+from corpusforge.verify.sandbox import _engines, _filters, _forks
+from corpusforge.verify.sandbox._child import Child, payload, run_in, source, told
+from corpusforge.verify.sandbox._limits import Limits
+from corpusforge.verify.sandbox._pool import Pool
+from corpusforge.verify.sandbox._proof import open_walls
+from corpusforge.verify.sandbox._walls import limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import CodeType, TracebackType
     from typing import Self
 
-    from corpusforge.verify.sandbox import Limits, Outcome
+    from corpusforge.verify.sandbox._limits import Outcome
 
 _MOST: Final = 1000  # children of one container
 _PATIENCE: Final = 60.0  # seconds for a container to start, or to end a child
@@ -71,8 +74,8 @@ class Containers:
     def fault(self) -> str | None:
         """None if programs are really shut in, found out once by trying; else the reason."""
         try:
-            run = functools.partial(sandbox.run_in, self.child, limits=sandbox.Limits(seconds=2))
-            return sandbox.open_walls(run, _MORE, "OSError")
+            run = functools.partial(run_in, self.child, limits=Limits(seconds=2))
+            return open_walls(run, _MORE, "OSError")
         except (OSError, RuntimeError) as error:
             return f"a container of {self.image} does not start: {error}"
 
@@ -109,9 +112,9 @@ class Container:
         try:
             for stream in (self.input, self.output):
                 os.set_blocking(stream.fileno(), False)
-            modules = [(f"corpusforge.verify.{name}", sandbox.source(name)) for name in (*_forks.INSIDE, "_warden")]
+            modules = [(f"corpusforge.verify.{name}", source(name)) for name in (*_forks.INSIDE, "sandbox._warden")]
             plan = [*_forks.IMPORTS], _filters.boxed(), _filters.boxed(alone=False)
-            self.unsent += sandbox.payload(_forks.START, {"modules": modules, "plan": plan})
+            self.unsent += payload(_forks.START, {"modules": modules, "plan": plan})
             if self._greeting() != (b"r", b""):
                 raise RuntimeError(self._said())
         except BaseException:
@@ -188,11 +191,11 @@ class Container:
         return said[:300]
 
 
-class Contained(sandbox.Child):
+class Contained(Child):
     """A child of a container's first process."""
 
     def __init__(self, pool: Pool[Container], code: CodeType | str, given: Mapping[str, Any], limits: Limits) -> None:
-        super().__init__(sandbox.payload(code, given), limits)
+        super().__init__(payload(code, given), limits)
         self._pool = pool
         self._container: Container | None = None
         self._status: int | None = None
@@ -261,7 +264,7 @@ class Contained(sandbox.Child):
             if not self.trouble:
                 self._wait(self._container, max(0.001, deadline - time.monotonic()))
             if self._status is not None and not self.trouble:
-                return sandbox.told(self._status)
+                return told(self._status)
             self._reap(self._container)
         except OSError:  # the container is gone, say for want of memory
             return self.trouble or "killed", None
