@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import marshal
 import os
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from corpusforge.cli import main
 from corpusforge.errors import ConfigError
 from corpusforge.verify import assert_tests, sandbox, verify
 from corpusforge.verify._verdict import Task
@@ -141,6 +143,24 @@ def test_filters_for_containers_are_made_for_every_machine() -> None:
     alone, forking = _filters.boxed(), _filters.boxed(alone=False)
     assert set(alone) == set(forking) == {"x86_64", "aarch64"}
     assert all(len(alone[machine]) > len(forking[machine]) > len(_filters.narrow()) for machine in alone)
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_command_line_says_why_code_is_not_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = tmp_path / "tasks.jsonl"
+    verifier = {"kind": "assert_tests", "spec": {**ADD.spec, "reference": "def add(a, b):\n    return a + b"}}
+    task.write_text(json.dumps({"prompt": "Write add(a, b).", "verifier": verifier}) + "\n", encoding="utf-8")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv(_place.SETTING, "container:some:image")
+    assert main(["verify", str(task)]) == 0
+    told = capsys.readouterr()
+    assert "warning: code is not run: no container engine is installed: docker, podman or nerdctl\n" in told.err
+    assert "code.unconfined" in told.out
+    monkeypatch.setenv(_place.SETTING, "nothing")
+    assert main(["verify", str(task)]) == 4
+    assert f"error[config]: {_place.SETTING}: 'nothing'" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -11,12 +11,18 @@ when they run, so that `corpusforge --help` is there at once.
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import sys
+import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from corpusforge.errors import CorpusForgeError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 INTERNAL = 70
 _COLLECT = (100_000, 20, 20)  # new objects between collections: importing makes many, none of which goes away
@@ -29,7 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
     from corpusforge.cli.commands import app
 
     try:
-        app(arguments, prog_name="corpusforge")
+        with warnings.catch_warnings():
+            warnings.showwarning = functools.partial(_warn, warnings.showwarning)
+            app(arguments, prog_name="corpusforge")
     except SystemExit as finished:
         return finished.code if isinstance(finished.code, int) else int(bool(finished.code))
     except CorpusForgeError as error:
@@ -45,6 +53,14 @@ def main(arguments: list[str] | None = None) -> int:
         hint = "this is a fault of CorpusForge; CORPUSFORGE_DEBUG=1 shows the traceback (which may hold texts of rows)"
         return _say("internal", f"{type(error).__name__} in {_place(error)}", hint, INTERNAL)
     return 0
+
+
+def _warn(others: Callable[..., None], message: Warning | str, kind: type[Warning], path: str, *more: Any) -> None:
+    """Say what of ours warns without Python's line of code; of other packages, what they would say."""
+    if "corpusforge" in Path(path).parts:
+        sys.stderr.write(f"warning: {message}\n")
+    else:
+        others(message, kind, path, *more)
 
 
 def _say(code: str, message: str, hint: str, exit_code: int) -> int:
