@@ -82,7 +82,7 @@ GRAPH: Final = (
         "health",
         ("scrub",),
         "tasks whose verifier fails a right answer or passes a wrong one leave",
-        method=3,
+        method=4,
         libraries=_VERIFIERS,
     ),
     Node("grade", ("health",), "difficulty and length as stored columns", libraries=("polars",)),

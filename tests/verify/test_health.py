@@ -100,6 +100,20 @@ def test_a_judge_is_not_asked_and_a_form_is_tried_on_nothing() -> None:
     assert [p.check for p in probes(exam(Task("instructions", {"instructions": []})))] == ["empty"]
 
 
+def test_a_judge_that_nobody_could_ask_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule says what of it; no model is asked, also where there is one."""
+    monkeypatch.setenv("CORPUSFORGE_JUDGE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("CORPUSFORGE_JUDGE_MODEL", "m")
+    specs: list[dict[str, Any]] = [{}, {"rubric": "?", "scale": 5}, {"rubric": "?", "mode": "pair"}, {"rubric": "?"}]
+    found = examine([exam(Task("judge", spec)) for spec in specs])
+    assert [(one.reason, one.rule or one.undecided) for one in found] == [
+        ("unreadable_task", "judge.unreadable_rubric"),
+        ("unreadable_task", "judge.unreadable_scale"),
+        ("unreadable_task", "judge.unreadable_answer"),
+        ("", "judge.not_tried"),
+    ]
+
+
 def test_another_tasks_gold_is_tried() -> None:
     """As it is, without its task's help."""
     other = (TASKS[1], "-0.5")

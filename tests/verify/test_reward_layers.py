@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -94,6 +95,22 @@ def test_no_failed_outcome_outweighs_a_passed_one(
     assert failed is not None
     assert passed is not None
     assert failed < lowest <= passed
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+ENDS = st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9)).filter(lambda ends: ends[0] < ends[1])
+LAYER = st.fixed_dictionaries({"weight": st.floats(0, 1e6), "range": ENDS.map(list)})
+
+
+@given(st.sampled_from(["pass", "fail"]), st.lists(st.tuples(LAYER, FINITE), max_size=6), st.floats(5e-324, 1e6))
+def test_whatever_settings_are_accepted_a_reward_is_finite(outcome: Any, layers: Any, weight: float) -> None:
+    own = {f"m:layer{number}": block for number, (block, _) in enumerate(layers)}
+    config = RewardsConfig.model_validate({"outcome": {"weight": weight}, "own": own, "failed_at_most": None})
+    raw = {f"m:layer{number}": value for number, (_, value) in enumerate(layers)}
+    found = combine(config, Verdict(outcome, float(outcome == "pass"), "x"), raw)
+    assert found.total is not None
+    assert math.isfinite(found.total)
+    assert all(0 <= value <= 1 for value in found.values.values() if value is not None)
 
 
 @given(VERDICTS, RAW, RAW)
@@ -248,6 +265,9 @@ def test_a_layer_that_raises_is_none_and_told(polite: Any) -> None:
         ({"process": {"clip": [0, 2]}}, "within 0 and 1"),
         ({"process": {"steps": ["spelling"]}}, "steps"),
         ({"outcome": {"weight": 0}}, "greater than 0"),
+        ({"outcome": {"weight": 1e308}}, "less than or equal to 1000000"),
+        ({"process": {"weight": 1e308}}, "less than or equal to 1000000"),
+        ({"process": {"range": [-1e308, 1e308]}}, "within -1,000,000,000 and 1,000,000,000"),
         ({"outcome": {"range": [2, 3]}}, "no more than a fail"),
         ({"failed_at_most": 1.0}, "less than 1"),
         ({"length": {"at_least": 9, "at_most": 3}}, "below at_least"),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from corpusforge.errors import MissingExtra
 from corpusforge.verify import Verdict, undecided, verify_many
 from corpusforge.verify._flags import FLAGS, flags, prompt_of
+from corpusforge.verify._rubric import Rubric, Unreadable
 from corpusforge.verify._verdict import Task
 from corpusforge.verify._wrong import CODE, NEED_GOLD, Probe, gold_of, mutated, plain_wrong
 
@@ -157,7 +158,7 @@ def examine(cases: Sequence[Exam], checks: Checks | None = None) -> list[Health]
     runs = _Runs(cases, tried)
     runs.run([[probe for probe in listed if probe.check in first] for listed in tried])
     for number in range(len(cases)):
-        _first_look(found[number], runs.of[number])
+        _first_look(found[number], cases[number].task, runs.of[number])
     standing = [not health.reason and not health.undecided for health in found]
     later = [
         [probe for probe in listed if probe.check not in first] if stands else []
@@ -235,11 +236,11 @@ def _repeated(listed: list[Probe]) -> list[Probe]:
     return [*gold, *[probe for probe in listed if probe.check in ("refusal", "noop")][-1:]]
 
 
-def _first_look(health: Health, runs: list[tuple[Probe, Verdict]]) -> None:
+def _first_look(health: Health, task: Task, runs: list[tuple[Probe, Verdict]]) -> None:
     """What the first run of the gold answer and of the plainly wrong ones says."""
     for probe, verdict in runs:
         (health.golds if probe.check == "gold" else health.wrong)[verdict.outcome] += 1
-    health.reason, health.rule = _found_first(health.kind, runs)
+    health.reason, health.rule = _unreadable(task) or _found_first(health.kind, runs)
     gold = next((verdict for probe, verdict in runs if probe.check == "gold"), None)
     if health.reason:
         return
@@ -253,10 +254,20 @@ def _first_look(health: Health, runs: list[tuple[Probe, Verdict]]) -> None:
         health.undecided = "code.no_reference"
 
 
+def _unreadable(task: Task) -> tuple[str, str] | None:
+    """What can be told of a specification without trying it: that it is none, or that no judge could be asked by it."""
+    if task.kind == "unreadable":
+        return "unreadable_task", "verify.unreadable"
+    if task.kind == _COSTLY:
+        try:
+            Rubric.of(task.spec)
+        except Unreadable as what:
+            return "unreadable_task", f"{task.kind}.{what}"
+    return None
+
+
 def _found_first(kind: str, runs: list[tuple[Probe, Verdict]]) -> tuple[str, str]:
     """The first of RULES that a first run breaks, and the verifier's rule; empty for none."""
-    if kind == "unreadable":
-        return "unreadable_task", "verify.unreadable"
     for _, verdict in runs:
         if any(fault := _fault(verdict)):
             return fault

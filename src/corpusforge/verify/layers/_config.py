@@ -12,19 +12,22 @@ A layer is on when its block is there (`{}` is enough); without any block the ou
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from corpusforge.stages._stage import StageConfig
 
+MOST: Final = 1e6
+"""Largest weight: trainers add rewards up as 32-bit floats, and see nothing of the others beside a larger one."""
+_FURTHEST: Final = 1e9  # ends of a range
 Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
 class LayerConfig(StageConfig):
     """What every layer can be told: its value is put on a scale, clipped, and multiplied by its weight."""
 
-    weight: float = Field(0.1, ge=0, allow_inf_nan=False)
+    weight: float = Field(0.1, ge=0, le=MOST, allow_inf_nan=False)
     """What a value of 1 adds to the reward."""
     range: Pair = Field([0.0, 1.0])
     """Values of the layer that become 0 and 1, all others on a straight line: [0.5, 1] gives nothing for a half."""
@@ -34,8 +37,10 @@ class LayerConfig(StageConfig):
     @field_validator("range", "clip")
     @classmethod
     def _rises(cls, pair: list[float]) -> list[float]:
-        if not pair[0] < pair[1] or not all(abs(end) < float("inf") for end in pair):
+        if not pair[0] < pair[1]:
             raise ValueError("the first number must be below the second")
+        if not all(abs(end) <= _FURTHEST for end in pair):
+            raise ValueError(f"both numbers are within {-_FURTHEST:,.0f} and {_FURTHEST:,.0f}")
         return pair
 
     @field_validator("clip")
@@ -54,7 +59,7 @@ class LayerConfig(StageConfig):
 class OutcomeConfig(LayerConfig):
     """The verdict: 1 for a pass, 0 for a fail; undecided leaves the completion without any reward."""
 
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    weight: float = Field(1.0, gt=0, le=MOST, allow_inf_nan=False)
     """What a pass adds to the reward."""
 
     @model_validator(mode="after")
@@ -67,7 +72,7 @@ class OutcomeConfig(LayerConfig):
 class ProcessConfig(LayerConfig):
     """Steps that can be checked: the share of them that is right."""
 
-    weight: float = Field(0.2, ge=0, allow_inf_nan=False)
+    weight: float = Field(0.2, ge=0, le=MOST, allow_inf_nan=False)
     """What nothing but right steps adds to the reward."""
     steps: list[Literal["arithmetic", "calls", "code"]] = Field(["arithmetic", "calls", "code"], min_length=1)
     """What counts as a step: equations between numbers, tool calls, the code of a code task."""
