@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, distribution, entry_points, packages_distributions, version
 
 
 def installed(name: str) -> str:
@@ -17,6 +17,11 @@ def installed(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "absent"
+
+
+def bringing(group: str) -> list[str]:
+    """Names of the installed distributions that have entry points in a group, sorted."""
+    return sorted({point.dist.metadata["Name"] for point in entry_points(group=group) if point.dist is not None})
 
 
 @lru_cache(maxsize=64)

@@ -32,6 +32,7 @@ class Node:
     room: str = "stages"  # package that holds its file
     may_follow: tuple[str, ...] = ()  # stages whose output it reads where they are in the graph
     plots: tuple[str, ...] = ()  # columns of metrics/<name>.csv over `step`
+    verifies: bool = False  # checks answers, by kinds of installed packages among others
 
     @property
     def optional(self) -> bool:
@@ -84,6 +85,7 @@ GRAPH: Final = (
         "tasks whose verifier fails a right answer or passes a wrong one leave",
         method=4,
         libraries=_VERIFIERS,
+        verifies=True,
     ),
     Node("grade", ("health",), "difficulty and length as stored columns", libraries=("polars",)),
     Node(
@@ -162,6 +164,7 @@ GRAPH: Final = (
         tables=False,
         method=2,
         libraries=(*_MODELS, *_VERIFIERS),
+        verifies=True,
         follows=("model",),
         room="train",
     ),
@@ -172,6 +175,7 @@ GRAPH: Final = (
         tables=False,
         method=2,
         libraries=(*_TRAINERS, *_VERIFIERS),
+        verifies=True,
         follows=("model",),
         room="train",
         plots=("reward", "reward_std"),
@@ -183,6 +187,7 @@ GRAPH: Final = (
         tables=False,
         method=2,
         libraries=(*_MODELS, *_VERIFIERS),
+        verifies=True,
         follows=("model",),
         room="evaluate",
         may_follow=("train_raw", "train_dpo", "train_grpo"),

@@ -1,9 +1,9 @@
 """methods.lock.json: what each stage is made with, as DVC params, and whether that is still true.
 
 One entry per stage: method version, versions of the libraries that can change its output, versions of the packages
-that its sources are harvested from, fingerprint of the scrubbing key, the encoder that dedupe asks. DVC reruns a stage
-when its entry changes; a stage refuses to run when its entry does not say what is installed. `corpusforge sync` brings
-the file up to date, and with it the paths outside `data/` that dvc.yaml watches.
+that its sources are harvested from or that bring verifiers, fingerprint of the scrubbing key, the encoder that dedupe
+asks. DVC reruns a stage when its entry changes; a stage refuses to run when its entry does not say what is installed.
+`corpusforge sync` brings the file up to date, and with it the paths outside `data/` that dvc.yaml watches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from corpusforge import graph
 from corpusforge.config import load_params
-from corpusforge.distributions import installed, owner
+from corpusforge.distributions import bringing, installed, owner
 from corpusforge.errors import StaleLockError
 from corpusforge.io import atomic, encoders, forgotten, index, layers
 from corpusforge.io.keys import load_key
@@ -28,6 +28,7 @@ from corpusforge.stages._overrides import FILE as OVERRIDES
 from corpusforge.stages._source import local
 from corpusforge.train._config import model_paths, module_of
 from corpusforge.train.options import CONFIGS, check_names
+from corpusforge.verify._plugins import GROUP as VERIFIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,6 +62,8 @@ def _entry(project: Project, node: graph.Node) -> dict[str, Any]:
         libraries |= {name: installed(name) for name in packages}
     if node.optional:
         libraries |= _harvested_model(params.model.name)
+    if node.verifies:
+        libraries |= {name: installed(name) for name in bringing(VERIFIERS)}
     if node.name == "evaluate" and params.evaluate is not None:
         libraries |= _harvested(params.evaluate.legacy)
     if libraries:

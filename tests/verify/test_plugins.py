@@ -8,8 +8,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.projects import make_project
 
-from corpusforge.errors import ConfigError, MissingExtra
+from corpusforge import methods
+from corpusforge.errors import ConfigError, MissingExtra, StaleLockError
 from corpusforge.verify import KINDS, Verdict, _plugins, failed, kinds, passed, register, text_of, verify, verify_many
 
 if TYPE_CHECKING:
@@ -51,10 +53,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def package(folder: Path, name: str, points: str) -> None:
-    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+def package(folder: Path, name: str, points: str, version: str = "1.0") -> None:
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
     (info / "entry_points.txt").write_text(f"[corpusforge.verifiers]\n{points}", encoding="utf-8")
 
 
@@ -164,3 +166,19 @@ def test_two_packages_with_one_name_are_refused(installed: Path) -> None:
     package(installed, "other-checks", "shout = other_checks:shout\n")
     with pytest.raises(ConfigError, match="two packages bring the verifier `shout`"):
         verify(task("shout"), "x")
+
+
+def test_the_methods_lock_names_the_packages_that_bring_kinds(installed: Path, tmp_path: Path) -> None:
+    """In the entries of stages that verify; another version makes the lock stale."""
+    (tmp_path / "project").mkdir()
+    project = make_project(tmp_path / "project", {})
+    entries = methods.current(project)
+    named = [stage for stage, entry in entries.items() if "loud-checks" in entry.get("libraries", {})]
+    assert (named, entries["health"]["libraries"]["loud-checks"]) == (["health"], "1.0")
+    methods.check(project, "health")
+    (installed / "loud_checks-1.0.dist-info").rename(tmp_path / "gone")
+    package(installed, "loud-checks", "shout = loud_checks:shout\n", version="1.1")
+    with pytest.raises(StaleLockError, match=r"health was recorded with loud-checks 1\.0, here it is 1\.1"):
+        methods.check(project, "health")
+    methods.sync(project)
+    methods.check(project, "health")
