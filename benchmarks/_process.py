@@ -2,7 +2,8 @@
 
 Memory is looked at twice a second: a look takes the processor for some hundredths of a second, which on a small machine
 slows whatever uses all of it. `peak` sums the processes that live at one moment and counts pages that they share once
-(proportional set size); `largest` is the most that any one process held (resident set size). Processor
+(proportional set size); `largest` is the most that any one process held (resident set size), as the system reports
+it at the end or as it was seen. Processor
 seconds are what the system reports when the command ends, or the sum of what was last seen of each process where that
 is more: a server that outlives the command is not in the system's report.
 """
@@ -54,8 +55,8 @@ def look(tree: psutil.Process, busy: dict[int, float]) -> tuple[int, int]:
     return total, largest
 
 
-def measure(command: list[str], log: Path, env: dict[str, str] | None = None) -> Cost:
-    """Run a command, its output in `log`; RuntimeError with the end of the log where it fails."""
+def measure(command: list[str], log: Path, env: dict[str, str] | None = None, fine: tuple[int, ...] = (0,)) -> Cost:
+    """Run a command, its output in `log`; RuntimeError with the end of the log where its exit code is not `fine`."""
     busy: dict[int, float] = {}
     peak = largest = 0
     start = looked = time.perf_counter()
@@ -73,8 +74,9 @@ def measure(command: list[str], log: Path, env: dict[str, str] | None = None) ->
         time.sleep(WAIT)
     seconds = time.perf_counter() - start
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
+    if child.returncode not in fine:
         end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
         raise RuntimeError(f"{' '.join(command)} ended with code {child.returncode}:\n{end}")
     used = max(usage.ru_utime + usage.ru_stime, sum(busy.values()))
+    largest = max(largest, usage.ru_maxrss * 1024)
     return Cost(seconds, used, peak, largest)

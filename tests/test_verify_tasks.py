@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import corpusforge as cf
 from corpusforge.cli import main
 from corpusforge.errors import ConfigError, SourceError
+from corpusforge.io import parquet
+from corpusforge.io import tasks as laid
 from tests.projects import chat, write_jsonl
 
 if TYPE_CHECKING:
@@ -45,8 +48,8 @@ def test_an_unhealthy_task_is_named_and_its_text_is_not(
     write_jsonl(tmp_path / "more.jsonl", [BROKEN])
     assert main(["verify", str(tasks), str(tmp_path / "more.jsonl")]) == 1
     said = capsys.readouterr().out
-    assert "unverifiable_gold" in said
-    assert "lost" in said
+    line = next(line for line in said.splitlines() if "lost" in line)
+    assert line.split()[:5] == ["unverifiable_gold", "math", "math.unparsable_gold", "1", "lost"]
     assert "marquess" not in said
 
 
@@ -58,9 +61,10 @@ def test_tests_that_do_not_notice_a_fault_are_listed_with_their_tasks(
     code = "def larger(a, b):\n    if a > b:\n        return a\n    return b"
     write_jsonl(tmp_path / "weak.jsonl", [weak | {"code": code}])
     assert main(["verify", str(tmp_path / "weak.jsonl"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["noted"] == {"weak_tests": ["7"]}
+    told = json.loads(capsys.readouterr().out)
+    assert (told["noted"], told["survived"]) == ({"weak_tests": ["7"]}, {"7": ["boundary"]})
     assert main(["verify", str(tmp_path / "weak.jsonl")]) == 0
-    assert "weak_tests" in capsys.readouterr().out
+    assert "7 (boundary)" in capsys.readouterr().out
 
 
 def test_json_holds_the_same(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,13 +73,59 @@ def test_json_holds_the_same(tasks: Path, tmp_path: Path, capsys: pytest.Capture
     main(["verify", str(tasks), str(tmp_path / "more.jsonl"), "--json"])
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert said["unhealthy"] == {"unverifiable_gold": {"math": ["lost"]}}
+    assert said["rules"] == {"unverifiable_gold": {"math": {"math.unparsable_gold": ["lost"]}}}
     assert said["verifiers"]["numeric"]["false_reject"]["of"] == 4
     assert said == cf.verify_tasks([tasks, tmp_path / "more.jsonl"]).to_dict() | {"seconds": said["seconds"]}
 
 
 def test_the_first_tasks_of_each_kind(tasks: Path) -> None:
-    """`limit` counts per kind."""
+    """`limit` counts per kind, over all files."""
     assert cf.verify_tasks(tasks, limit=2).tasks == 2
+    assert cf.verify_tasks([tasks, tasks], limit=5).tasks == 5
+
+
+def test_the_size_of_partitions_changes_nothing(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files, rows in the row format, dicts; and the temporary folder is gone."""
+    write_jsonl(tmp_path / "more.jsonl", [BROKEN, *SOUND])
+    paths = [tasks, tmp_path / "more.jsonl"]
+    parquet.write(cf.read(tmp_path / "more.jsonl"), tmp_path / "rows.parquet")
+    given: list[Any] = [paths, [tasks, tmp_path / "rows.parquet"], [BROKEN, *SOUND]]
+    before = [cf.verify_tasks(one).to_dict() | {"seconds": {}} for one in given]
+    monkeypatch.setattr(laid, "_ROWS", 2)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert [cf.verify_tasks(one).to_dict() | {"seconds": {}} for one in given] == before
+    assert before[0]["unhealthy"] == {"unverifiable_gold": {"math": ["lost"]}}
+    assert before[0] == before[1]
+    assert not list(tmp_path.glob("corpusforge-*"))
+
+
+def test_rows_of_which_nothing_can_be_read_are_left_to_the_reader(tasks: Path, tmp_path: Path) -> None:
+    """A Parquet file in the row format, damaged behind its schema."""
+    whole = tmp_path / "rows.parquet"
+    parquet.write(cf.read(tasks), whole)
+    text = bytearray(whole.read_bytes())
+    text[4:600] = bytes(596)
+    whole.write_bytes(text)
+    with pytest.raises(SourceError, match=r"rows\.parquet"):
+        cf.verify_tasks(whole)
+
+
+@pytest.mark.parametrize("option", ["--seconds", "--repeats", "--mutants", "--limit"])
+@pytest.mark.parametrize("value", ["-1", "nan", "x", "0"])
+def test_a_number_that_makes_no_sense_is_wrong_usage(
+    option: str, value: str, tasks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and the option is named; no faults at all are a choice."""
+    assert main(["verify", str(tasks), option, value]) == (0 if (option, value) == ("--mutants", "0") else 2)
+    assert (option in capsys.readouterr().err) == ((option, value) != ("--mutants", "0"))
+
+
+@pytest.mark.parametrize("seconds", ["inf", "-inf", "1e309"])
+def test_endless_seconds_are_wrong_usage(seconds: str, tasks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(tasks), "--seconds", seconds]) == 2
+    assert "--seconds" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="seconds"):
+        cf.verify_tasks(tasks, seconds=float(seconds))
 
 
 def test_undecided_tasks_are_named_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,22 +2,22 @@
 
     corpusforge verify tasks.jsonl more/          cf.verify_tasks("tasks.jsonl")
 
-Reads tasks in any shape that `ingest` reads, runs the stage `health` over them in memory, and says per kind of verifier
-how many tasks are unhealthy, for which check, and how often it errs: wrong answers that pass (false accepts), right
-ones that fail (false rejects), with 95 % intervals. Programs of code tasks run confined. No text of a task is shown.
+Reads tasks in any shape that `ingest` reads, runs the stage `health` over them, a partition at a time, and says per
+kind of verifier how many tasks are unhealthy, for which check, and how often it errs: wrong answers that pass (false
+accepts), right ones that fail (false rejects), with 95 % intervals. Partitions lie in a temporary folder until the end.
+Programs of code tasks run confined. No text of a task is shown.
 """
 
 from __future__ import annotations
 
 import difflib
+import itertools
+import json
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpusforge.errors import SourceError
 from corpusforge.present import Block, Showable, Shown
@@ -25,7 +25,8 @@ from corpusforge.present import Block, Showable, Shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from corpusforge.result import StageResult
+    from corpusforge.io.tasks import Laid
+    from corpusforge.stages.health import HealthConfig
 
 _SHOWN: Final = 5  # ids told per check
 _EXAMPLE: Final = '{"prompt": "6 x 7?", "verifier": {"kind": "numeric", "answer": "42"}}'
@@ -36,6 +37,7 @@ _REMEDIES: Final = {
     "missing_extra": "pip install 'corpusforge[verify]'",
 }
 """What to do about a task of which nothing could be found out, by rule or by the end of one."""
+WEAK: Final = "weak_tests"
 _ANSWERS: Final = "possible_answer"  # where BFCL keeps the accepted calls, beside its questions
 
 
@@ -45,20 +47,30 @@ class VerifiedTasks(Showable):
 
     tasks: int
     verifiers: dict[str, dict[str, Any]]
-    unhealthy: dict[str, dict[str, list[str]]]
-    """Check, kind of verifier, ids of the tasks."""
+    rules: dict[str, dict[str, dict[str, list[str]]]]
+    """Check, kind of verifier, the verifier's rule that decided, ids of the tasks."""
     undecided: dict[str, dict[str, list[str]]]
     """Rule by which nothing could be found out, kind of verifier, ids of the tasks."""
     noted: dict[str, list[str]]
     """What is questionable about tasks that stay (`weak_tests`, `guessable`, …): ids of the tasks."""
+    survived: dict[str, list[str]]
+    """Tasks with weak tests, by id: the faults that their tests did not notice."""
     left_out: dict[str, int]
     """Records that gave no row, by reason."""
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
+    def unhealthy(self) -> dict[str, dict[str, list[str]]]:
+        """Check, kind of verifier, ids of the tasks."""
+        return {
+            check: {kind: list(itertools.chain(*rules.values())) for kind, rules in kinds.items()}
+            for check, kinds in self.rules.items()
+        }
+
+    @property
     def healthy(self) -> bool:
         """Whether no task failed a check."""
-        return not self.unhealthy
+        return not self.rules
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -67,8 +79,10 @@ class VerifiedTasks(Showable):
             "healthy": self.healthy,
             "verifiers": self.verifiers,
             "unhealthy": self.unhealthy,
+            "rules": self.rules,
             "undecided": self.undecided,
             "noted": self.noted,
+            "survived": self.survived,
             "left_out": self.left_out,
             "seconds": self.seconds,
         }
@@ -105,11 +119,12 @@ class VerifiedTasks(Showable):
         from corpusforge.verify.health import RULES
 
         rows = [
-            (reason, kind, len(ids), _which(ids), RULES[reason])
+            (reason, kind, rule, len(ids), _which(ids), RULES[reason])
             for reason in RULES
-            for kind, ids in self.unhealthy.get(reason, {}).items()
+            for kind, rules in self.rules.get(reason, {}).items()
+            for rule, ids in rules.items()
         ]
-        return Block("unhealthy tasks", ("check", "verifier", "tasks", "which", "what it means"), rows)
+        return Block("unhealthy tasks", ("check", "verifier", "rule", "tasks", "which", "what it means"), rows)
 
     def _undecided(self) -> Block:
         rows = [
@@ -120,7 +135,9 @@ class VerifiedTasks(Showable):
         return Block("undecided", ("rule", "verifier", "tasks", "which", "what to do"), rows)
 
     def _noted(self) -> Block:
-        rows = [(note, len(ids), _which(ids)) for note, ids in self.noted.items()]
+        told = {name: f"{name} ({', '.join(dict.fromkeys(faults))})" for name, faults in self.survived.items()}
+        shown = {note: [told.get(one, one) for one in ids] if note == WEAK else ids for note, ids in self.noted.items()}
+        rows = [(note, len(ids), _which(ids)) for note, ids in shown.items()]
         return Block("questionable, but working", ("note", "tasks", "which"), rows)
 
 
@@ -158,109 +175,108 @@ def verify_tasks(
     `limit` tries the first so many tasks of each kind. Keyword arguments are the fields of HealthConfig. Raises
     SourceError where there is no task, ConfigError for a wrong option.
     """
+    from corpusforge.io.tasks import Laid
     from corpusforge.stages._stage import configure
     from corpusforge.stages.health import HealthConfig
-    from corpusforge.stages.health import health as stage
 
     config = configure(HealthConfig, None, options)
     say = progress or (lambda _what: None)
     say("reading")
-    read = _read(paths, source)
-    tasks = read.kept.filter(pc.equal(read.kept["kind"], "task"))
-    if not tasks.num_rows:
-        raise _no_tasks(read)
-    tasks = _first(tasks, limit) if limit else tasks
-    say(f"trying {tasks.num_rows:,} tasks")
-    tried = stage(tasks, config)
+    with TemporaryDirectory(prefix="corpusforge-verify-") as folder:
+        laid = Laid(Path(folder), limit)
+        _read(paths, source, laid)
+        if not laid.tasks:
+            raise _no_tasks(laid)
+        say(f"trying {laid.tasks:,} tasks")
+        return _tried(laid, config)
+
+
+def _tried(laid: Laid, config: HealthConfig) -> VerifiedTasks:
+    """The stage over the partitions, and what its ledger lines say."""
+    import pyarrow as pa
+
+    from corpusforge.io import parquet
+    from corpusforge.io.stored import read_table
+    from corpusforge.stages.health import STAGE
+
+    summaries = [STAGE.summarise(read_table(part), config, {}) for part in laid.parts]
+    decision = STAGE.decide(pa.concat_tables(summaries), config, {}, parquet.Gather(laid.parts))
+    found, start = _Found(), 0
+    for part in laid.parts:
+        rows = read_table(part)
+        result = STAGE.apply(rows, decision.verdicts.slice(start, rows.num_rows), config, {})
+        start += rows.num_rows
+        for line in [*result.changes.to_pylist(), *result.dropped.to_pylist()]:
+            found.add(line["reason"], json.loads(line["detail"]), line["record_id"] or line["row_id"])
     return VerifiedTasks(
-        tasks=tasks.num_rows,
-        verifiers=dict(tried.metrics["verifiers"]),
-        unhealthy=_unhealthy(tried),
-        undecided=_undecided(tried),
-        noted=_noted(tried),
-        left_out=read.reasons(),
-        seconds=dict(tried.metrics["speed"]["seconds_by_kind"]),
+        tasks=laid.tasks,
+        verifiers=dict(decision.metrics["verifiers"]),
+        rules=found.rules,
+        undecided=dict(sorted(found.undecided.items())),
+        noted=dict(sorted(found.noted.items())),
+        survived=found.survived,
+        left_out=dict(sorted(laid.left_out.items(), key=lambda one: (-one[1], one[0]))),
+        seconds=dict(decision.metrics["speed"]["seconds_by_kind"]),
     )
 
 
-def _no_tasks(read: StageResult) -> SourceError:
+@dataclass
+class _Found:
+    """Ledger lines, sorted by what they say; ids are the user's own where there are some."""
+
+    rules: dict[str, dict[str, dict[str, list[str]]]] = field(default_factory=dict)
+    undecided: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    noted: dict[str, list[str]] = field(default_factory=dict)
+    survived: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, reason: str, detail: Mapping[str, Any], name: str) -> None:
+        """Enter a line. A task that nothing could be found out about is undecided, whether it stays or goes."""
+        from corpusforge.verify.health import RULES
+
+        if reason == "undecided":
+            self.undecided.setdefault(detail["rule"], {}).setdefault(detail["kind"], []).append(name)
+        elif reason in RULES:
+            kinds = self.rules.setdefault(reason, {}).setdefault(detail["kind"], {})
+            kinds.setdefault(detail.get("rule", ""), []).append(name)
+        else:
+            self.noted.setdefault(reason, []).append(name)
+            if reason == WEAK:
+                self.survived[name] = detail["survived"]
+
+
+def _no_tasks(laid: Laid) -> SourceError:
     """What was found instead, and what a task looks like."""
-    rows = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(read.kept["kind"].to_pylist()).items()))
-    left = ", ".join(f"{reason} {count:,}" for reason, count in read.reasons().items())
+    rows = ", ".join(f"{kind} {count:,}" for kind, count in sorted(laid.kinds.items()))
+    left = ", ".join(f"{reason} {count:,}" for reason, count in sorted(laid.left_out.items()))
     found = (f"; rows of other kinds: {rows}" if rows else "") + (f"; records left out: {left}" if left else "")
     hint = f"a task is a line such as {_EXAMPLE}; docs/shapes.md has other shapes, `corpusforge check` says more"
     return SourceError("no tasks found" + (found or "; no records either"), hint=hint)
 
 
-def _unhealthy(tried: StageResult) -> dict[str, dict[str, list[str]]]:
-    """Check -> kind -> ids: the user's own where there is one."""
-    import json
-
-    from corpusforge.verify.health import RULES
-
-    found: dict[str, dict[str, list[str]]] = {}
-    for line in tried.dropped.to_pylist():
-        if line["reason"] in RULES:
-            kind = json.loads(line["detail"])["kind"]
-            found.setdefault(line["reason"], {}).setdefault(kind, []).append(line["record_id"] or line["row_id"])
-    return found
-
-
-def _undecided(tried: StageResult) -> dict[str, dict[str, list[str]]]:
-    """Rule -> kind -> ids, whether such tasks stay or go."""
-    import json
-
-    found: dict[str, dict[str, list[str]]] = {}
-    for line in [*tried.changes.to_pylist(), *tried.dropped.to_pylist()]:
-        if line["reason"] == "undecided":
-            detail = json.loads(line["detail"])
-            ids = found.setdefault(detail["rule"], {}).setdefault(detail["kind"], [])
-            ids.append(line["record_id"] or line["row_id"])
-    return dict(sorted(found.items()))
-
-
-def _noted(tried: StageResult) -> dict[str, list[str]]:
-    """Note -> ids, by name of the note."""
-    found: dict[str, list[str]] = {}
-    for line in tried.changes.to_pylist():
-        if line["reason"] != "undecided":
-            found.setdefault(line["reason"], []).append(line["record_id"] or line["row_id"])
-    return dict(sorted(found.items()))
-
-
-def _first(rows: pa.Table, limit: int) -> pa.Table:
-    """The first rows of each kind of verifier."""
-    seen: dict[str, int] = {}
-    chosen = []
-    for at, kind in enumerate(pc.struct_field(rows["verifier"].combine_chunks(), "kind").to_pylist()):
-        seen[kind] = seen.get(kind, 0) + 1
-        if seen[kind] <= limit:
-            chosen.append(at)
-    return rows.take(pa.array(chosen, pa.int64()))
-
-
-def _read(paths: Any, source: Mapping[str, Any] | None) -> StageResult:
-    """The rows of everything that was named, and what gave none."""
+def _read(paths: Any, source: Mapping[str, Any] | None, laid: Laid) -> None:
+    """Lay down the tasks of everything that was named, and what gave none."""
     from corpusforge.io import memory
-    from corpusforge.stages._stage import concat
 
     if not memory.are_paths(paths):
-        return memory.read_records(paths, source)
+        with memory.as_file(paths) as place:
+            laid.add(place.name, source or {}, place.parent)
+        return
     listed = list(paths) if isinstance(paths, (list, tuple)) else [paths]
-    return concat("ingest", [_read_one(Path(path), source, listed[:at]) for at, path in enumerate(listed)])
+    for at, path in enumerate(listed):
+        _read_one(Path(path), source, listed[:at], laid)
 
 
-def _read_one(place: Path, source: Mapping[str, Any] | None, before: Sequence[Any]) -> StageResult:
+def _read_one(place: Path, source: Mapping[str, Any] | None, before: Sequence[Any], laid: Laid) -> None:
     from corpusforge.check import data_of
-    from corpusforge.io.ingest import read_with_ledger
 
     name = _name(place)
     same = sum(_name(Path(other)) == name for other in before)
     declared = {"name": f"{name}-{same + 1}" if same else name, **(source or {})}
     if (place / _ANSWERS).is_dir() and "options" not in declared:
         declared["options"] = {"answers": str(place / _ANSWERS)}
-        return read_with_ledger(str(place / "*.json"), declared, detect_language=False)
-    return read_with_ledger(data_of(place), declared, detect_language=False)
+        laid.add(str(place / "*.json"), declared, Path.cwd())
+    else:
+        laid.add(data_of(place), declared, Path.cwd())
 
 
 def _name(place: Path) -> str:

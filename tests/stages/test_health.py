@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,16 @@ import pyarrow as pa
 import pytest
 from tests.rows import row, table
 
+from corpusforge.io import parquet
 from corpusforge.stages import health as stage
-from corpusforge.stages._stage import Held
+from corpusforge.stages._stage import Held, concat
 from corpusforge.stages.health import STAGE, HealthConfig, health
 from corpusforge.verify import Verdict, sandbox
 from corpusforge.verify import health as tried
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from corpusforge.result import StageResult
 
 confined = pytest.mark.skipif(sandbox.available() is not None, reason="programs cannot be confined here")
@@ -262,31 +265,90 @@ def test_rates_come_with_intervals() -> None:
     assert figures["false_accept"]["of"] == 2 * (3 + 1 + 3)
 
 
-def test_row_order_and_partition_cuts_change_nothing() -> None:
-    """Another task's gold answer is found over the whole corpus, by content."""
-    rows = table([*SOUND, task(20, "math", answer=""), task(21, "numeric", answer="7")])
+MANY = table(
+    [
+        *SOUND,
+        row(9, "Hello?", "Hello."),
+        *(task(n, "numeric", prompt=f"What is {n % 7} and 1?", answer=str(n % 9)) for n in range(10, 30)),
+        task(30, "math", answer=""),
+        row(31, "Again?", "", kind="rated"),
+        task(32, "handwriting", answer="x"),
+        task(33, "exact", prompt="Is it yes?", answer="yes"),
+        task(34, "numeric", answer="7"),
+    ]
+)
+
+
+def whole(result: StageResult) -> list[Any]:
+    """All that a run says, but how long it took."""
+    figures = {key: value for key, value in result.metrics.items() if key != "speed"}
+    return [result.kept.to_pylist(), result.dropped.to_pylist(), result.changes.to_pylist(), figures]
+
+
+def in_parts(folder: Path, cuts: list[int], workers: int = 1) -> StageResult:
+    """The stage over partitions on disk, as the shell runs it."""
+    ends = [0, *cuts, MANY.num_rows]
+    parts = [MANY.slice(start, end - start) for start, end in itertools.pairwise(ends)]
+    files = [folder / parquet.part_name(number) for number in range(len(parts))]
+    for part, file in zip(parts, files, strict=True):
+        parquet.write(part, file)
     config = HealthConfig()
-    halves = [rows.slice(0, 4), rows.slice(4)]
-    summary = pa.concat_tables([STAGE.summarise(part, config, {}) for part in halves])
-    cut = STAGE.decide(summary, config, {}, Held(rows)).metrics
-    turned = health(rows.take(pa.array(range(rows.num_rows - 1, -1, -1))))
-    assert cut["verifiers"] == health(rows).metrics["verifiers"] == turned.metrics["verifiers"]
-    assert reasons(turned) == {"test#20": "unverifiable_gold"}
+    summary = pa.concat_tables([STAGE.summarise(part, config, {}) for part in parts])
+    decision = STAGE.decide(summary, config, {}, parquet.Gather(files, workers))
+    verdicts = [decision.verdicts.slice(start, end - start) for start, end in itertools.pairwise(ends)]
+    applied = [STAGE.apply(part, said, config, {}) for part, said in zip(parts, verdicts, strict=True)]
+    joined = concat(STAGE.name, applied)
+    return replace(joined, metrics={**joined.metrics, **decision.metrics})
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("cuts", [[], [1], [4, 4, 20], list(range(1, MANY.num_rows))])
+def test_partition_cuts_and_workers_change_nothing(tmp_path: Path, cuts: list[int], workers: int) -> None:
+    """Another task's gold answer is found over the whole corpus, by content."""
+    assert whole(in_parts(tmp_path, cuts, workers)) == whole(health(MANY))
+
+
+def test_row_order_changes_no_verdict() -> None:
+    turned = health(MANY.take(pa.array(range(MANY.num_rows - 1, -1, -1))))
+    assert turned.metrics["verifiers"] == health(MANY).metrics["verifiers"]
+    assert reasons(turned) == reasons(health(MANY)) == {"test#30": "unverifiable_gold"}
+    assert sorted(notes(turned)) == sorted(notes(health(MANY)))
+
+
+class Counting(Held):
+    """Rows in memory, handed out two at a time; notes how many were asked for at once."""
+
+    most = 0
+
+    def __call__(self, positions: Any, columns: list[str]) -> pa.Table:
+        self.most = max(self.most, len(positions))
+        return super().__call__(positions, columns)
+
+    def map(self, job: Any, positions: Any, columns: list[str]) -> Any:
+        return (
+            job(positions[at : at + 2], self(positions[at : at + 2], columns)) for at in range(0, len(positions), 2)
+        )
+
+
+def test_texts_are_fetched_for_a_batch_of_tasks_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the size of the corpus; and batches change nothing."""
+    monkeypatch.setattr(stage, "_ENOUGH", 4)
+    monkeypatch.setattr(stage, "_SLICE", 3)
+    summary, fetch = STAGE.summarise(MANY, HealthConfig(), {}), Counting(MANY)
+    decision = STAGE.decide(summary, HealthConfig(), {}, fetch)
+    assert fetch.most <= 4
+    result = STAGE.apply(MANY, decision.verdicts, HealthConfig(), {})
+    assert whole(replace(result, metrics=decision.metrics)) == whole(health(MANY))
+
+
+def test_what_is_known_of_a_task_does_not_grow_with_its_texts() -> None:
+    """A kind, two hashes and two ids."""
+    short, long = (task(1, "exact", prompt="?" * size, answer="x" * size) for size in (9, 90_000))
+    sizes = [STAGE.summarise(table([one]), HealthConfig(), {}).nbytes for one in (short, long)]
+    assert sizes[0] == sizes[1]
 
 
 def test_the_ledger_holds_no_text() -> None:
     """Kind and rule of the verifier, and flags."""
     result = health(table([task(1, "math", answer="Because short waves scatter more.")]))
     assert json.loads(result.dropped["detail"][0].as_py()) == {"kind": "math", "rule": "math.unparsable_gold"}
-
-
-def test_thousands_of_tasks_that_ask_the_same_are_compared_in_no_time() -> None:
-    count = 30_000
-    golds = ["first", "second", *(f"gold {number}" for number in range(count - 2))]
-    columns = {"asked": ["same"] * count, "gold": golds, "row_id": [f"r{number:05}" for number in range(count)]}
-    began = time.perf_counter()
-    found = stage._conflicts(pa.table(columns))
-    assert time.perf_counter() - began < 10  # each with each would take minutes
-    assert found[0] == ["r00001", "r00002", "r00003", "r00004", "r00005"]
-    assert found[count - 1] == ["r00000", "r00001", "r00002", "r00003", "r00004"]
-    assert len(found) == count

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from corpusforge.cli import output
-from corpusforge.cli.options import IdColumn, Others, TextColumn, answer, pairs, values
+from corpusforge.cli.options import IdColumn, Others, TextColumn, above_zero, answer, pairs, values
 
 
 def check(
@@ -42,7 +42,7 @@ def verify(
     limit: Annotated[int | None, typer.Option(min=1, help="Try the first so many tasks of each kind.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of the same answer, which must agree.")] = 3,
     mutants: Annotated[int, typer.Option(min=0, help="Wrong answers made from each right one.")] = 3,
-    seconds: Annotated[float, typer.Option(help="Longest that a right answer may take.")] = 15.0,
+    seconds: Annotated[float, typer.Option(callback=above_zero, help="Longest that a right answer may take.")] = 15.0,
     field: Annotated[list[str] | None, typer.Option(metavar="NAME=FIELD", help="Which field is what.")] = None,
     shape: Annotated[str, typer.Option(help="What a record is; docs/shapes.md lists the shapes.")] = "auto",
     json: output.Json = False,

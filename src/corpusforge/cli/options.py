@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +30,13 @@ def values(texts: list[str] | None) -> dict[str, Any]:
     if own:
         raise typer.BadParameter(f"{own[0]} has an option of its own: --{own[0]}", param_hint="--option")
     return {name: YAML(typ="safe").load(value) for name, value in pairs(texts or [], "--option", "shingle=4").items()}
+
+
+def above_zero(value: float) -> float:
+    """A number that is one, and above zero. Raises BadParameter."""
+    if not 0 < value < math.inf:
+        raise typer.BadParameter(f"expected a number above 0, got {value:g}")
+    return value
 
 
 def answer(yes: bool) -> None:

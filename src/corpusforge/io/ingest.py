@@ -23,7 +23,7 @@ from corpusforge.io.files import find_files
 from corpusforge.io.pieces import pieces
 from corpusforge.io.sources import check_readable
 from corpusforge.result import StageResult
-from corpusforge.sample import SCHEMA, check_schema
+from corpusforge.sample import check_schema
 from corpusforge.stages._settle import settle_result
 from corpusforge.stages._stage import concat, configure
 from corpusforge.stages.ingest import IngestConfig, Policy, SourceConfig, check_allowed
@@ -72,7 +72,7 @@ def read_with_ledger(
     SourceError, ConfigError, and RecordError when strict.
     """
     paths = [str(p) for p in path] if isinstance(path, list) else [str(path)]
-    config = _source(paths, source, options)
+    config = source_of(paths, source, options)
     said = policy if isinstance(policy, Policy) else configure(Policy, None, policy or {})
     terms = check_allowed([config], policy=said)
     base = root or Path.cwd()
@@ -93,9 +93,10 @@ def read(
     return read_with_ledger(path, source, **options).kept
 
 
-def _source(
+def source_of(
     paths: list[str], source: Mapping[str, Any] | SourceConfig | None, options: Mapping[str, Any]
 ) -> SourceConfig:
+    """A source of plain files, named after the first of them unless it is given a name. Raises ConfigError."""
     import re
 
     stated = source.model_dump(exclude_unset=True) if isinstance(source, SourceConfig) else dict(source or {})
@@ -106,18 +107,26 @@ def _source(
 
 
 def _rows_already(source: SourceConfig, root: Path) -> pa.Table | None:
-    """The table itself, where the files are Parquet in the row format already (a stage's own output)."""
+    """The table itself, where the files are in the row format already (a stage's own output)."""
+    files = row_files(source, root)
+    try:
+        return pa.concat_tables([pq.read_table(file) for file in files]) if files else None
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError):
+        return None  # the reader says what is wrong with it
+
+
+def row_files(source: SourceConfig, root: Path) -> list[Path]:
+    """The files of a source, where all are Parquet in the row format, by the same schema; else none."""
     if source.reader not in ("auto", "parquet") or hub.is_hub(source) or not source.paths():
-        return None
+        return []
     files = [file.path for file in find_files(source, root) if isinstance(file.path, Path)]
     if not files or not all(file.is_file() and file.suffix == ".parquet" for file in files):
-        return None
+        return []
     try:
         schemas = [pq.read_schema(file) for file in files]
-        if not all(set(SCHEMA.names) <= set(schema.names) for schema in schemas):
-            return None
-        table = pa.concat_tables([pq.read_table(file) for file in files])
-        check_schema(table, "rows")
-    except (pa.ArrowException, SchemaError, OSError, UnicodeDecodeError, MemoryError):
-        return None  # the reader says what is wrong with it
-    return table
+        if any(not schema.equals(schemas[0]) for schema in schemas):
+            return []
+        check_schema(schemas[0].empty_table(), "rows")
+    except (pa.ArrowException, SchemaError, OSError, UnicodeDecodeError):
+        return []
+    return files

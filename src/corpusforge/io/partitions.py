@@ -33,7 +33,7 @@ from corpusforge.stages.ingest import check_allowed, load_kernels
 from corpusforge.stages.shard import row_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -54,22 +54,39 @@ def run(project: Project, out: Path) -> dict[str, Any]:
     config = project.params.ingest
     terms = check_allowed(config.sources, config.allow, config.policy)
     size = sum(check_readable(source, project.root) for source in config.sources)
-    (out / "rows").mkdir()
-    (out / "scratch").mkdir()
-    with LocalEngine() as engine, _Books(out) as books:
+    with LocalEngine() as engine:
         if size > _MUCH:
             engine.start(load_kernels)
+        figures = _fill(config, project.root, out, project.params.engine.partition_rows, engine, _progress)
+    entries = forgotten.read(project.root)
+    return settle_folder(out, terms, figures, entries, strict=config.strict)
+
+
+def run_here(config: IngestConfig, root: Path, out: Path, rows: int) -> dict[str, Any]:
+    """The same of sources that are no project's, in this process and without a word; partitions have `rows` rows."""
+    terms = check_allowed(config.sources, config.allow, config.policy)
+    for source in config.sources:
+        check_readable(source, root)
+    figures = _fill(config, root, out, rows, LocalEngine(1), lambda _records: None)
+    return settle_folder(out, terms, figures, strict=config.strict)
+
+
+def _fill(
+    config: IngestConfig, root: Path, out: Path, rows: int, engine: LocalEngine, say: Callable[[int | None], None]
+) -> dict[str, Any]:
+    """Lay down all rows and ledger lines, as they were read."""
+    (out / "rows").mkdir()
+    (out / "scratch").mkdir()
+    with _Books(out, say) as books:
         few = 0 if os.environ.get("CORPUSFORGE_WORKERS") else _FEW
-        made = engine.stream(make, _jobs(config, project.root, out / "scratch"), few)
-        parts = _parts(books.enter(made), out / "rows", project.params.engine.partition_rows)
-        for part in engine.stream(write, parts, few):
+        made = engine.stream(make, _jobs(config, root, out / "scratch"), few)
+        for part in engine.stream(write, _parts(books.enter(made), out / "rows", rows), few):
             for used in part.used:
                 used.unlink()
     if books.figures["rows"] == 0:
         parquet.write(SCHEMA.empty_table(), out / "rows" / parquet.part_name(0))
     shutil.rmtree(out / "scratch")
-    entries = forgotten.read(project.root)
-    return settle_folder(out, terms, books.figures, entries, strict=config.strict)
+    return books.figures
 
 
 @dataclass(frozen=True)
@@ -169,7 +186,8 @@ def _parts(made: Iterable[Made], rows: Path, size: int) -> Iterator[Part]:
 class _Books:
     """The ledgers and figures of all pieces, entered in their order."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, say: Callable[[int | None], None]) -> None:
+        self.say = say
         self.files = {name: _Ledger(out / f"{name}.parquet") for name in ("dropped", "changes")}
         self.figures: dict[str, Any] = dict(_NO_FIGURES)
 
@@ -186,9 +204,9 @@ class _Books:
             self.files["dropped"].add(one.dropped)
             self.files["changes"].add(one.changes)
             self.figures = add_up([self.figures, one.metrics])
-            _progress(self.figures["records"])
+            self.say(self.figures["records"])
             yield one
-        _progress(None)
+        self.say(None)
 
 
 class _Ledger:

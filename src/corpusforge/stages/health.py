@@ -16,8 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections import Counter
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -27,18 +25,22 @@ from pydantic import Field
 
 from corpusforge.result import StageResult, ledger
 from corpusforge.sample import dumps
+from corpusforge.stages._peers import conflicting, partners
 from corpusforge.stages._stage import Decided, Decision, Fetch, Inputs, StageConfig, configure, in_memory
+from corpusforge.stages._tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator
 
     import numpy.typing as npt
 
     from corpusforge.verify.health import Exam, Health
 
 _READ: Final = ["row_id", "kind", "messages", "tools", "verifier", "extra"]
-_SHOWN: Final = 5  # other rows that a conflict names
 _SLICE: Final = 256  # tasks that are tried at once
+_ENOUGH: Final = 4_096  # tasks whose texts are held, at least, where there are so many and partitions are small
+_LARGE: Final = 64 << 20  # bytes of texts that are held, whatever their number
+_LINE: Final = pa.schema([("at", pa.int64()), ("reason", pa.string()), ("detail", pa.string()), ("notes", pa.string())])
 
 
 class HealthConfig(StageConfig):
@@ -47,7 +49,7 @@ class HealthConfig(StageConfig):
     repeats: int = Field(3, ge=1)
     """Runs of the gold answer, and of one wrong answer; all must get the same verdict."""
 
-    seconds: float = Field(15.0, gt=0)
+    seconds: float = Field(15.0, gt=0, allow_inf_nan=False)
     """By the clock, for the fastest run of the gold answer; as long as code may take at most. Verifiers have limits of
     processor time besides (5 s for code, 3 s for maths), which a busy machine does not change."""
 
@@ -69,31 +71,40 @@ def health(rows: pa.Table, config: HealthConfig | None = None, **options: Any) -
 
 def _summarise(rows: pa.Table, _config: HealthConfig, _inputs: Inputs) -> pa.Table:
     """Per row: its kind of verifier (null for no task), and hashes of what is asked and of the gold answer."""
-    from corpusforge.verify.health import prompt_of
-
-    summary: list[tuple[str | None, str | None, str | None]] = []
-    for one in map(_exam, rows.select(_READ).to_pylist()):
-        if one is None:
-            summary.append((None, None, None))
-            continue
-        kind = f"{one.task.kind}:{one.task.spec.get('dataset')}" if "dataset" in one.task.spec else one.task.kind
-        asked = " ".join(prompt_of(one.task).split())
-        summary.append((kind, _hash(asked) if asked else None, None if one.gold is None else _hash(one.gold)))
-    names = ("group", "asked", "gold")
-    columns = zip(*summary, strict=True) if summary else [[], [], []]
-    hashed = {name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)}
+    tasks = np.flatnonzero(np.asarray(pc.equal(rows["kind"], "task")))
+    found: list[tuple[str, int | None, int | None]] = []
+    for start in range(0, len(tasks), _SLICE):
+        found += map(_known_by, _read(rows.select(_READ).take(pa.array(tasks[start : start + _SLICE]))))
+    back = np.full(rows.num_rows, -1)
+    back[tasks] = np.arange(len(tasks))
+    at = pa.array(back, mask=back < 0)
+    columns = zip(*found, strict=True) if found else [[], [], []]
+    types = {"group": pa.string(), "asked": pa.uint64(), "gold": pa.uint64()}
+    hashed = {name: pa.array(one, types[name]).take(at) for name, one in zip(types, columns, strict=True)}
     return pa.table({"row_id": rows["row_id"], "content_id": rows["content_id"], **hashed})
 
 
-def _hash(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def _known_by(one: Exam) -> tuple[str, int | None, int | None]:
+    from corpusforge.verify.health import prompt_of
+
+    kind = f"{one.task.kind}:{one.task.spec.get('dataset')}" if "dataset" in one.task.spec else one.task.kind
+    asked = " ".join(prompt_of(one.task).split())
+    return kind, _hash(asked) if asked else None, None if one.gold is None else _hash(one.gold)
 
 
-def _exam(row: dict[str, Any]) -> Exam | None:
+def _hash(text: str) -> int:
+    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(found, "big")
+
+
+def _read(rows: pa.Table) -> list[Exam]:
+    """The tasks of rows that are all tasks."""
+    return [_exam(row) for row in rows.to_pylist()]
+
+
+def _exam(row: dict[str, Any]) -> Exam:
     from corpusforge.verify.health import exam
 
-    if row["kind"] != "task":
-        return None
     try:
         extra = json.loads(row["extra"] or "{}")
     except ValueError:
@@ -102,93 +113,95 @@ def _exam(row: dict[str, Any]) -> Exam | None:
 
 
 def _decide(summary: pa.Table, config: HealthConfig, _inputs: Inputs, fetch: Fetch) -> Decision:
-    """Try every task, in this process: verifiers use all cores by themselves, and no more than those."""
-    from corpusforge.verify.health import Checks
+    """Try every task, in this process: verifiers use all cores by themselves, and no more than those.
+
+    Of the whole corpus only hashes, ids and counts are held; texts are there for some thousand tasks at a time.
+    """
+    from corpusforge.verify.health import Checks, examine
 
     checks = Checks(config.repeats, config.seconds, config.mutants)
     tasks = np.flatnonzero(np.asarray(pc.is_valid(summary["group"])))
-    partner = _partners(summary)
-    conflicts = _conflicts(summary)
+    known = summary.take(pa.array(tasks))
+    partner, conflicts = partners(known), conflicting(known)
     began = time.monotonic()
-    columns: dict[str, list[str | None]] = {name: [None] * summary.num_rows for name in ("reason", "detail", "notes")}
-    found: list[Health] = []
-    for start in range(0, len(tasks), _SLICE):
-        part = tasks[start : start + _SLICE]
-        some = _examined(part, partner, fetch, checks)
-        found += some
-        for at, one in zip(part.tolist(), some, strict=True):
-            notes = _notes(one)
-            if at in conflicts:
-                notes.append(("conflicting_gold", {"other_gold": conflicts[at]}))
-            reason = one.reason or ("undecided" if one.undecided and config.undecided == "drop" else "")
-            if reason:
-                detail = {"kind": one.kind, "rule": one.rule or one.undecided, "flags": [name for name, _ in notes]}
-                columns["reason"][at] = reason
-                columns["detail"][at] = dumps({key: value for key, value in detail.items() if value})
-            elif notes:
-                columns["notes"][at] = dumps(notes)
-    figures = _figures(found, sum(1 for at in conflicts if columns["reason"][at] is None))
-    speed = {"speed": _speed(found, time.monotonic() - began)} if found else {}
-    verdicts = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
-    return Decision(verdicts, figures | speed)
+    tally, lines, done = Tally(), _Lines(), 0
+    for rows in _batches(fetch, tasks):
+        others = partner[done : done + rows.num_rows]
+        for start, cases in _cases(rows, tasks, others, fetch):
+            for number, one in enumerate(examine(cases, checks), done + start):
+                reason = one.reason or ("undecided" if one.undecided and config.undecided == "drop" else "")
+                other = conflicts.get(number)
+                tally.add(one, conflicting=other is not None and not reason)
+                lines.add(int(tasks[number]), one, reason, _notes(one, other))
+        done += rows.num_rows
+    speed = {"speed": tally.speed(time.monotonic() - began)} if done else {}
+    return Decision(lines.verdicts(summary.num_rows), tally.figures() | speed)
 
 
-def _partners(summary: pa.Table) -> dict[int, int]:
-    """For each task another of its group with another gold answer: the next one in the order of content ids."""
-    groups: dict[str, list[tuple[str, str, int]]] = {}
-    keys = zip(*(summary[name].to_pylist() for name in ("group", "content_id", "row_id", "gold")), strict=True)
-    golds: list[str | None] = summary["gold"].to_pylist()
-    for at, (group, content, row, gold) in enumerate(keys):
-        if group is not None and gold is not None:
-            groups.setdefault(group, []).append((content, row, at))
-    found: dict[int, int] = {}
-    for members in groups.values():
-        order = [at for _, _, at in sorted(members)]
-        other = -1  # backwards, and round twice: the nearest one behind that has another gold answer
-        for place in range(2 * len(order) - 1, -1, -1):
-            at, behind = order[place % len(order)], order[(place + 1) % len(order)]
-            other = behind if golds[behind] != golds[at] else other
-            if other >= 0 and golds[other] != golds[at]:
-                found[at] = other
-    return found
+def _batches(fetch: Fetch, tasks: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
+    """The rows of tasks in their order, as many at a time as a partition has, or some of small ones."""
+    waiting: list[pa.Table] = []
+    for rows in fetch.map(lambda _positions, rows: rows, tasks, _READ):
+        waiting.append(rows)
+        if sum(one.num_rows for one in waiting) >= _ENOUGH or sum(one.nbytes for one in waiting) >= _LARGE:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
-def _conflicts(summary: pa.Table) -> dict[int, list[str]]:
-    """Tasks that ask the same as one with another gold answer, and ids of those."""
-    asked: dict[str, list[tuple[str, str, int]]] = {}
-    columns = (summary[name].to_pylist() for name in ("asked", "gold", "row_id"))
-    for at, (prompt, gold, row) in enumerate(zip(*columns, strict=True)):
-        if prompt is not None and gold is not None:
-            asked.setdefault(prompt, []).append((gold, row, at))
-    found: dict[int, list[str]] = {}
-    for members in asked.values():
-        by_row = sorted((row, gold) for gold, row, _ in members)
-        golds = {gold for _, gold in by_row}
-        others = {one: list(islice((row for row, gold in by_row if gold != one), _SHOWN)) for one in golds}
-        found |= {at: others[gold] for gold, _, at in members if len(golds) > 1}
-    return found
+def _cases(
+    rows: pa.Table, tasks: npt.NDArray[np.int64], partner: npt.NDArray[np.int64], fetch: Fetch
+) -> Iterator[tuple[int, list[Exam]]]:
+    """Tasks that are tried at once, each with its partner's task and gold answer, and where in `rows` they begin."""
+    from corpusforge.verify.health import Exam
+
+    wanted = np.unique(partner[partner >= 0])
+    others = fetch(tasks[wanted], _READ) if len(wanted) else None
+    for start in range(0, rows.num_rows, _SLICE):
+        some, mine = _read(rows.slice(start, _SLICE)), partner[start : start + _SLICE]
+        at = np.flatnonzero(mine >= 0)
+        if others is not None and len(at):
+            theirs = _read(others.take(pa.array(np.searchsorted(wanted, mine[at]))))
+            for place, other in zip(at.tolist(), theirs, strict=True):
+                if other.gold is not None:
+                    some[place] = Exam(some[place].task, some[place].gold, (other.task, other.gold))
+        yield start, some
 
 
-def _examined(part: npt.NDArray[np.int64], partner: dict[int, int], fetch: Fetch, checks: Any) -> list[Health]:
-    from corpusforge.verify.health import Exam, examine
+class _Lines:
+    """What is to be said of some of the rows: kept as columns, because it may be of many."""
 
-    others = np.unique([partner[at] for at in part.tolist() if at in partner]).astype(np.int64)
-    golds = dict(zip(others.tolist(), _read(others, fetch), strict=True))
-    cases = []
-    for at, one in zip(part.tolist(), _read(part, fetch), strict=True):
-        other = golds[partner[at]] if at in partner else None
-        pair = (other.task, other.gold) if other is not None and other.gold is not None else None
-        cases.append(Exam(one.task, one.gold, pair))
-    return examine(cases, checks)
+    def __init__(self) -> None:
+        self._parts: list[pa.Table] = []
+        self._waiting: list[tuple[int, str | None, str | None, str | None]] = []
+
+    def add(self, at: int, one: Health, reason: str, notes: list[tuple[str, dict[str, Any]]]) -> None:
+        """Note what was found out about the task in row `at`."""
+        if reason:
+            detail = {"kind": one.kind, "rule": one.rule or one.undecided, "flags": [name for name, _ in notes]}
+            said = dumps({key: value for key, value in detail.items() if value})
+            self._waiting.append((at, reason, said, None))
+        elif notes:
+            self._waiting.append((at, None, None, dumps(notes)))
+        if len(self._waiting) >= _ENOUGH:
+            self._close()
+
+    def _close(self) -> None:
+        columns = zip(*self._waiting, strict=True) if self._waiting else [[], [], [], []]
+        self._parts.append(pa.table([pa.array(c, k.type) for c, k in zip(columns, _LINE, strict=True)], schema=_LINE))
+        self._waiting = []
+
+    def verdicts(self, rows: int) -> pa.Table:
+        """A line per row of the corpus, null where nothing is to be said."""
+        self._close()
+        lines = pa.concat_tables(self._parts)
+        back = np.full(rows, -1)
+        back[np.asarray(lines["at"])] = np.arange(lines.num_rows)
+        return lines.drop(["at"]).take(pa.array(back, mask=back < 0))
 
 
-def _read(positions: npt.NDArray[np.int64], fetch: Fetch) -> list[Exam]:
-    if not len(positions):
-        return []
-    return [one for one in map(_exam, fetch(positions, _READ).to_pylist()) if one is not None]
-
-
-def _notes(one: Health) -> list[tuple[str, dict[str, Any]]]:
+def _notes(one: Health, other_gold: list[str] | None) -> list[tuple[str, dict[str, Any]]]:
     """What is questionable about a task that works."""
     from corpusforge.verify.health import CODE
 
@@ -197,54 +210,7 @@ def _notes(one: Health) -> list[tuple[str, dict[str, Any]]]:
         notes.append(("weak_tests", {"mutants": one.mutants.total(), "survived": sorted(one.survived)}))
     if one.undecided:
         notes.append(("undecided", {"kind": one.kind, "rule": one.undecided}))
-    return notes
-
-
-def _figures(found: Sequence[Health], conflicts: int) -> dict[str, Any]:
-    """Per kind of verifier: tasks, what was wrong with them, and how often it errs, with 95 % intervals."""
-    kinds = {kind: [one for one in found if one.kind == kind] for kind in sorted({one.kind for one in found})}
-    flags = Counter(flag for one in found if one.healthy for flag in one.flags)
-    flags["conflicting_gold"] = conflicts
-    return {
-        "verifiers": {kind: _of_kind(some) for kind, some in kinds.items()},
-        "flags": {name: count for name, count in sorted(flags.items()) if count},
-    }
-
-
-def _of_kind(found: Sequence[Health]) -> dict[str, Any]:
-    golds, wrong, mutants = (_total(getattr(one, what) for one in found) for what in ("golds", "wrong", "mutants"))
-    return {
-        "tasks": len(found),
-        "healthy": sum(one.healthy and not one.undecided for one in found),
-        "unhealthy": dict(sorted(Counter(one.reason for one in found if one.reason).items())),
-        "undecided": dict(sorted(Counter(one.undecided for one in found if one.undecided).items())),
-        "false_reject": rate(golds["fail"], golds["fail"] + golds["pass"]),
-        "false_accept": rate(wrong["pass"], wrong["fail"] + wrong["pass"]),
-        "mutants_survived": rate(mutants["pass"], mutants["fail"] + mutants["pass"]),
-    }
-
-
-def _speed(found: Sequence[Health], seconds: float) -> dict[str, Any]:
-    """Seconds by the clock, and those of the verdicts of each kind, which overlap."""
-    kinds = sorted({one.kind for one in found})
-    spent = {kind: round(sum(one.seconds for one in found if one.kind == kind), 1) for kind in kinds}
-    return {"seconds": round(seconds, 1), "seconds_by_kind": spent}
-
-
-def _total(counters: Iterable[Counter[str]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for one in counters:
-        total.update(one)
-    return total
-
-
-def rate(count: int, of: int) -> dict[str, float | int | None]:
-    """A share with its 95 % interval (Wilson); null where there was nothing to count."""
-    from corpusforge.evaluate.statistics import wilson
-
-    low, high = wilson(count, of)
-    share = round(count / of, 4) if of else None
-    return {"count": count, "of": of, "rate": share, "low": round(low, 4), "high": round(high, 4)}
+    return [*notes, ("conflicting_gold", {"other_gold": other_gold})] if other_gold else notes
 
 
 def _apply(rows: pa.Table, verdicts: pa.Table, _config: HealthConfig, _inputs: Inputs) -> StageResult:
