@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.projects import make_project
 from tests.rows import row, table
 
 from corpusforge.io import parquet
+from corpusforge.shell import run_stage
 from corpusforge.stages import health as stage
 from corpusforge.stages._stage import Held, concat
 from corpusforge.stages.health import STAGE, HealthConfig, health
@@ -316,7 +318,7 @@ def test_row_order_changes_no_verdict() -> None:
 
 
 class Counting(Held):
-    """Rows in memory, handed out two at a time; notes how many were asked for at once."""
+    """Rows in memory; notes how many were asked for at once."""
 
     most = 0
 
@@ -324,25 +326,40 @@ class Counting(Held):
         self.most = max(self.most, len(positions))
         return super().__call__(positions, columns)
 
-    def map(self, job: Any, positions: Any, columns: list[str]) -> Any:
-        return (
-            job(positions[at : at + 2], self(positions[at : at + 2], columns)) for at in range(0, len(positions), 2)
-        )
 
-
-def test_texts_are_fetched_for_a_batch_of_tasks_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the size of the corpus; and batches change nothing."""
-    monkeypatch.setattr(stage, "_ENOUGH", 4)
-    monkeypatch.setattr(stage, "_SLICE", 3)
+@pytest.mark.parametrize(("limit", "value", "most"), [("SLICE", 4, 4), ("_LARGE", 1, 1), ("_SLICE", 3, MANY.num_rows)])
+def test_texts_are_in_memory_for_a_batch_of_tasks(
+    limit: str, value: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many tasks, or so many bytes of them, whatever the size of the corpus; and batches change nothing."""
+    expected = whole(health(MANY))
+    monkeypatch.setattr(stage, limit, value)
     summary, fetch = STAGE.summarise(MANY, HealthConfig(), {}), Counting(MANY)
     decision = STAGE.decide(summary, HealthConfig(), {}, fetch)
-    assert fetch.most <= 4
+    assert fetch.most <= most
     result = STAGE.apply(MANY, decision.verdicts, HealthConfig(), {})
-    assert whole(replace(result, metrics=decision.metrics)) == whole(health(MANY))
+    assert whole(replace(result, metrics=decision.metrics)) == expected
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_workers_of_a_project_change_nothing(tmp_path: Path, workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the shell, over partitions on disk."""
+    monkeypatch.setenv("CORPUSFORGE_WORKERS", workers)
+    project = make_project(tmp_path, {"chats": []})
+    rows = project.data("scrub") / "rows"
+    rows.mkdir(parents=True)
+    for number, start in enumerate(range(0, MANY.num_rows, 6 + int(workers))):
+        parquet.write(MANY.slice(start, 6 + int(workers)), rows / parquet.part_name(number))
+    figures = run_stage(project, "health")
+    expected = health(MANY)
+    assert project.rows("health").to_pylist() == expected.kept.to_pylist()
+    assert project.ledger("health", "dropped").to_pylist() == expected.dropped.to_pylist()
+    assert project.ledger("health", "changes").to_pylist() == expected.changes.to_pylist()
+    assert (figures["verifiers"], figures["flags"]) == (expected.metrics["verifiers"], expected.metrics["flags"])
 
 
 def test_what_is_known_of_a_task_does_not_grow_with_its_texts() -> None:
-    """A kind, two hashes and two ids."""
+    """A kind, two hashes, two ids and its size."""
     short, long = (task(1, "exact", prompt="?" * size, answer="x" * size) for size in (9, 90_000))
     sizes = [STAGE.summarise(table([one]), HealthConfig(), {}).nbytes for one in (short, long)]
     assert sizes[0] == sizes[1]

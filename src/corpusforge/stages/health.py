@@ -26,8 +26,9 @@ from pydantic import Field
 from corpusforge.result import StageResult, ledger
 from corpusforge.sample import dumps
 from corpusforge.stages._peers import conflicting, partners
-from corpusforge.stages._stage import Decided, Decision, Fetch, Inputs, StageConfig, configure, in_memory
+from corpusforge.stages._stage import SLICE, Decided, Decision, Fetch, Inputs, StageConfig, configure, in_memory
 from corpusforge.stages._tally import Tally
+from corpusforge.stages.shard import row_bytes, row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 
 _READ: Final = ["row_id", "kind", "messages", "tools", "verifier", "extra"]
 _SLICE: Final = 256  # tasks that are tried at once
-_ENOUGH: Final = 4_096  # tasks whose texts are held, at least, where there are so many and partitions are small
-_LARGE: Final = 64 << 20  # bytes of texts that are held, whatever their number
+_KNOWN: Final = {"group": pa.string(), "asked": pa.uint64(), "gold": pa.uint64(), "size": pa.int64()}
+_LARGE: Final = 128 << 20  # bytes of texts that are in memory at once, partners' among them
+_WAITING: Final = 4_096  # lines that wait to become columns
 _LINE: Final = pa.schema([("at", pa.int64()), ("reason", pa.string()), ("detail", pa.string()), ("notes", pa.string())])
 
 
@@ -70,26 +72,26 @@ def health(rows: pa.Table, config: HealthConfig | None = None, **options: Any) -
 
 
 def _summarise(rows: pa.Table, _config: HealthConfig, _inputs: Inputs) -> pa.Table:
-    """Per row: its kind of verifier (null for no task), and hashes of what is asked and of the gold answer."""
+    """Per row: kind of verifier (null for no task), hashes of what is asked and of the gold answer, bytes of texts."""
     tasks = np.flatnonzero(np.asarray(pc.equal(rows["kind"], "task")))
-    found: list[tuple[str, int | None, int | None]] = []
+    found: list[tuple[str, int | None, int | None, int]] = []
     for start in range(0, len(tasks), _SLICE):
-        found += map(_known_by, _read(rows.select(_READ).take(pa.array(tasks[start : start + _SLICE]))))
+        part = rows.select(_READ).take(pa.array(tasks[start : start + _SLICE]))
+        found += map(_known_by, _read(part), row_bytes(part).tolist())
     back = np.full(rows.num_rows, -1)
     back[tasks] = np.arange(len(tasks))
     at = pa.array(back, mask=back < 0)
-    columns = zip(*found, strict=True) if found else [[], [], []]
-    types = {"group": pa.string(), "asked": pa.uint64(), "gold": pa.uint64()}
-    hashed = {name: pa.array(one, types[name]).take(at) for name, one in zip(types, columns, strict=True)}
-    return pa.table({"row_id": rows["row_id"], "content_id": rows["content_id"], **hashed})
+    columns = zip(*found, strict=True) if found else [[] for _ in _KNOWN]
+    known = {name: pa.array(one, _KNOWN[name]).take(at) for name, one in zip(_KNOWN, columns, strict=True)}
+    return pa.table({"row_id": rows["row_id"], "content_id": rows["content_id"], **known})
 
 
-def _known_by(one: Exam) -> tuple[str, int | None, int | None]:
+def _known_by(one: Exam, size: int) -> tuple[str, int | None, int | None, int]:
     from corpusforge.verify.health import prompt_of
 
     kind = f"{one.task.kind}:{one.task.spec.get('dataset')}" if "dataset" in one.task.spec else one.task.kind
     asked = " ".join(prompt_of(one.task).split())
-    return kind, _hash(asked) if asked else None, None if one.gold is None else _hash(one.gold)
+    return kind, _hash(asked) if asked else None, None if one.gold is None else _hash(one.gold), size
 
 
 def _hash(text: str) -> int:
@@ -115,7 +117,7 @@ def _exam(row: dict[str, Any]) -> Exam:
 def _decide(summary: pa.Table, config: HealthConfig, _inputs: Inputs, fetch: Fetch) -> Decision:
     """Try every task, in this process: verifiers use all cores by themselves, and no more than those.
 
-    Of the whole corpus only hashes, ids and counts are held; texts are there for some thousand tasks at a time.
+    Of the whole corpus only hashes, ids and counts are held; texts are there for a batch of tasks at a time.
     """
     from corpusforge.verify.health import Checks, examine
 
@@ -124,49 +126,43 @@ def _decide(summary: pa.Table, config: HealthConfig, _inputs: Inputs, fetch: Fet
     known = summary.take(pa.array(tasks))
     partner, conflicts = partners(known), conflicting(known)
     began = time.monotonic()
-    tally, lines, done = Tally(), _Lines(), 0
-    for rows in _batches(fetch, tasks):
-        others = partner[done : done + rows.num_rows]
-        for start, cases in _cases(rows, tasks, others, fetch):
-            for number, one in enumerate(examine(cases, checks), done + start):
+    tally, lines = Tally(), _Lines()
+    for first, end in _batches(known, partner):
+        for start, cases in _cases(tasks, partner, slice(first, end), fetch):
+            for number, one in enumerate(examine(cases, checks), start):
                 reason = one.reason or ("undecided" if one.undecided and config.undecided == "drop" else "")
                 other = conflicts.get(number)
                 tally.add(one, conflicting=other is not None and not reason)
                 lines.add(int(tasks[number]), one, reason, _notes(one, other))
-        done += rows.num_rows
-    speed = {"speed": tally.speed(time.monotonic() - began)} if done else {}
+    speed = {"speed": tally.speed(time.monotonic() - began)} if len(tasks) else {}
     return Decision(lines.verdicts(summary.num_rows), tally.figures() | speed)
 
 
-def _batches(fetch: Fetch, tasks: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
-    """The rows of tasks in their order, as many at a time as a partition has, or some of small ones."""
-    waiting: list[pa.Table] = []
-    for rows in fetch.map(lambda _positions, rows: rows, tasks, _READ):
-        waiting.append(rows)
-        if sum(one.num_rows for one in waiting) >= _ENOUGH or sum(one.nbytes for one in waiting) >= _LARGE:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
+def _batches(known: pa.Table, partner: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Start and end of the tasks whose texts, and whose partners', are in memory at once."""
+    size = np.asarray(known["size"])
+    for start, end in row_groups(size + np.where(partner >= 0, size[partner], 0), _LARGE) if len(size) else []:
+        for first in range(start, end, SLICE):
+            yield first, min(first + SLICE, end)
 
 
 def _cases(
-    rows: pa.Table, tasks: npt.NDArray[np.int64], partner: npt.NDArray[np.int64], fetch: Fetch
+    tasks: npt.NDArray[np.int64], partner: npt.NDArray[np.int64], batch: slice, fetch: Fetch
 ) -> Iterator[tuple[int, list[Exam]]]:
-    """Tasks that are tried at once, each with its partner's task and gold answer, and where in `rows` they begin."""
+    """Tasks of a batch that are tried at once, each with its partner's task and gold answer; and which is the first."""
     from corpusforge.verify.health import Exam
 
-    wanted = np.unique(partner[partner >= 0])
-    others = fetch(tasks[wanted], _READ) if len(wanted) else None
+    mine, rows = partner[batch], fetch(tasks[batch], _READ)
+    wanted = np.unique(mine[mine >= 0])
+    others = fetch(tasks[wanted], _READ) if len(wanted) else rows.slice(0, 0)
     for start in range(0, rows.num_rows, _SLICE):
-        some, mine = _read(rows.slice(start, _SLICE)), partner[start : start + _SLICE]
-        at = np.flatnonzero(mine >= 0)
-        if others is not None and len(at):
-            theirs = _read(others.take(pa.array(np.searchsorted(wanted, mine[at]))))
-            for place, other in zip(at.tolist(), theirs, strict=True):
-                if other.gold is not None:
-                    some[place] = Exam(some[place].task, some[place].gold, (other.task, other.gold))
-        yield start, some
+        some, theirs = _read(rows.slice(start, _SLICE)), mine[start : start + _SLICE]
+        at = np.flatnonzero(theirs >= 0)
+        read = _read(others.take(pa.array(np.searchsorted(wanted, theirs[at]))))
+        for place, other in zip(at.tolist(), read, strict=True):
+            if other.gold is not None:
+                some[place] = Exam(some[place].task, some[place].gold, (other.task, other.gold))
+        yield batch.start + start, some
 
 
 class _Lines:
@@ -184,7 +180,7 @@ class _Lines:
             self._waiting.append((at, reason, said, None))
         elif notes:
             self._waiting.append((at, None, None, dumps(notes)))
-        if len(self._waiting) >= _ENOUGH:
+        if len(self._waiting) >= _WAITING:
             self._close()
 
     def _close(self) -> None:
