@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusforge.verify import Verdict, verify
+from corpusforge.verify import Verdict, _limits, verify
 from corpusforge.verify.json_schema import read
 
 SCHEMA = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}
@@ -104,6 +104,19 @@ def test_a_schema_that_decides_nothing_is_undecided(schema: Any, rule: str) -> N
 
 def test_a_pattern_of_a_schema_that_never_ends_is_undecided() -> None:
     assert ask('"' + "x" * 40 + '"', {"pattern": "(x+x+)+y"}).rule == "json_schema.timeout"
+
+
+def test_without_a_pattern_what_goes_over_a_limit_is_the_texts_own_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def over(*_: Any) -> None:
+        raise _limits.Exceeded("memory", own=True)
+
+    def over_by_pattern(*_: Any) -> None:
+        raise _limits.Exceeded("timeout")
+
+    monkeypatch.setattr(_limits, "hold", over)
+    monkeypatch.setattr(_limits, "call", over_by_pattern)
+    assert ask("1", {"type": "integer"}).outcome == "fail"
+    assert ask("1", {"items": [{"not": {"pattern": "x"}}], "type": "integer"}).outcome == "undecided"
 
 
 def test_the_draft_that_a_schema_names_decides() -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from corpusforge.verify import Task, Verdict, _limits, passed, verify
-from corpusforge.verify._limits import Exceeded, call, spread
+from corpusforge.verify._limits import Exceeded, call, hold, spread
 
 
 def reason(function: str, *arguments: object) -> str:
@@ -63,6 +63,65 @@ def test_what_a_library_prints_is_no_reply() -> None:
 def test_threads_get_their_own_replies() -> None:
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(lambda n: call("builtins:abs", -n), range(100))) == list(range(100))
+
+
+BOMB = [3, 10**10]
+
+
+def own(arguments: list[int], gold: list[int]) -> bool:
+    with pytest.raises(Exceeded) as over:
+        hold("builtins:pow", arguments, gold)
+    assert over.value.reason == "timeout"
+    return over.value.own
+
+
+@pytest.mark.slow
+def test_what_goes_over_a_limit_is_the_answers_own_fault_where_the_gold_stays_within_it() -> None:
+    assert hold("builtins:pow", [3, 4], BOMB) == 81
+    assert own(BOMB, [3, 4])
+    assert not own(BOMB, BOMB)
+    assert not own([2, 10**11], BOMB)
+
+
+def test_by_the_clock_alone_nothing_is_an_answers_own_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "WALL_SECONDS", 0.3)
+    monkeypatch.setattr(_limits, "ALONE_SECONDS", 0.6)
+    with pytest.raises(Exceeded) as over:
+        hold("time:sleep", [100], [0])
+    assert (over.value.reason, over.value.own) == ("timeout", False)
+
+
+def test_a_slow_neighbour_costs_no_verdict_a_call_held_alone_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "WALL_SECONDS", 0.3)
+    assert hold("time:sleep", [1], [0]) is None
+
+
+def test_an_error_is_the_answers_own_where_the_gold_has_none() -> None:
+    with pytest.raises(Exceeded) as over:
+        hold("builtins:int", ["a text of a row"], ["7"])
+    assert (over.value.reason, over.value.own) == ("error", True)
+    with pytest.raises(Exceeded) as over:
+        hold("builtins:int", ["a text of a row"], ["another"])
+    assert not over.value.own
+
+
+def test_no_other_call_runs_beside_one_that_is_held_alone() -> None:
+    call("builtins:abs", -1)
+    ended: list[str] = []
+
+    def other() -> None:
+        call("builtins:abs", -1)
+        ended.append("other")
+
+    with _limits._pool.alone():
+        threads = [threading.Thread(target=other) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        call("time:sleep", 0.3)
+        ended.append("alone")
+    for thread in threads:
+        thread.join()
+    assert ended == ["alone", "other", "other", "other"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

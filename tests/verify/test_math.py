@@ -43,6 +43,25 @@ EQUAL = [
     (r"\text{Evelyn}", "The answer is Evelyn."),
     ("18", "18 dollars"),
     ("1,000", "1000"),
+    ("7", r"\boxed{3+4=7}"),
+    ("7", r"\boxed{x=7}"),
+    ("7", r"\boxed{7\text{ cm}^2}"),
+    ("7", r"\boxed{\frac{14}{2}}"),
+    ("60", r"\boxed{60^\circ}"),
+    ("100000", r"\boxed{10^5}"),
+    ("300", r"\boxed{3 \times 10^{2}}"),
+    ("5/2", r"\boxed{2\frac{1}{2}}"),
+    ("-7", r"\boxed{- 7}"),
+    ("1.414214", r"\boxed{\sqrt{2}}"),
+    ("0.866025", r"\boxed{\frac{\sqrt{3}}{2}}"),
+    (r"\sqrt{2}/2", r"\boxed{\frac{1}{\sqrt{2}}}"),
+    (r"2\sqrt{3}", r"\boxed{\sqrt{12}}"),
+    (r"\frac{\pi}{2}", r"\boxed{\pi/2}"),
+    ("3+4", r"\boxed{7}"),
+    ("3+4", r"\boxed{4+3}"),
+    ("2^{10}", r"\boxed{1024}"),
+    ("2^{100}", r"\boxed{4^{50}}"),
+    (r"\text{not prime}", r"\boxed{\text{not prime}}"),
 ]
 UNEQUAL = [
     ("9", "$8$"),
@@ -51,6 +70,9 @@ UNEQUAL = [
     ("12", r"\boxed{12} or \boxed{13}"),
     (r"\frac{1}{3}", r"\boxed{\frac{1}{4}}"),
     ("1", r"\boxed{2x+z=1}"),
+    (r"\sqrt{2}", r"The answer is not $\sqrt{2}$."),
+    (r"\sqrt{2}", r"It is not \boxed{\sqrt{2}}."),
+    ("1.5", r"\boxed{1+0.5}"),
     ("3", "I do not know."),
     ("3", ""),
 ]
@@ -131,6 +153,15 @@ def test_an_expression_without_end_never_passes_and_costs_its_neighbours_nothing
     found = [verdict.outcome for verdict in verify_many([task("$5$")] * 4, hostile)]
     assert found[2:] == ["pass", "fail"]
     assert "pass" not in found[:2]
+
+
+@pytest.mark.slow
+def test_an_expression_without_end_fails_and_is_undecided_where_the_gold_has_no_end_either() -> None:
+    bomb = r"$\frac{(10^{9})!}{(10^{9}-1)!}$"
+    over = verify(task("12"), bomb)
+    assert over.outcome == "fail"
+    assert over.rule.removeprefix("math.") in ("timeout", "memory")
+    assert verify(task(bomb), "$12$").outcome == "undecided"
 
 
 @pytest.mark.slow

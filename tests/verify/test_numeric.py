@@ -51,10 +51,68 @@ def outcome(gold: Any, completion: str, **spec: Any) -> str:
         ("72", "#### 72\n\nThat was problem 3."),
         (72, "72"),
         (0.5, "1/2"),
+        ("0.5", "½"),
+        ("0.75", "It takes ¾ of an hour."),
+        ("1.5", "1½"),
+        ("1.5", "The answer is 1 ½ cups."),
+        ("-1.5", "#### -1½"),
+        ("2/3", r"\boxed{⅔}"),
+        ("0.5", "1⁄2"),
+        ("-3", r"\boxed{- 3}"),
+        ("-3", r"\boxed{x = - 3}"),
+        ("-0.75", r"\boxed{- \frac{3}{4}}"),
+        ("100000", "10^5"),
+        ("100000", "Answer: $10^{5}$"),
+        ("100000", "10**5"),
+        ("100000", "10⁵"),
+        ("0.001", r"\boxed{10^{-3}}"),
+        ("300000", r"\boxed{3 \times 10^{5}}"),
+        ("300000", "about 3 × 10⁵"),
+        ("100003", "#### 10^5 + 3 = 100003"),
+        ("1024", r"\boxed{2^{10} = 1024}"),
+        ("72", "The area is 72 cm^2."),
+        ("72", r"\boxed{72\,\text{cm}^{2}}"),
+        ("72", "It is 0.72 × 100 = 72 g·mol^{-1}."),
+        ("72", "Answer: <b>72</b>"),
+        ("72", "**Answer:**\n> 72"),
+        ("72", "So that is it.\n> 72"),
     ],
 )
 def test_the_same_number_in_another_form_passes(gold: Any, completion: str) -> None:
     assert outcome(gold, completion) == "pass"
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "The number of clips rose from 48 to 72.",
+        "That adds up to 72.",
+        "The answer is about 72.",
+        "The answer is 72 or so.",
+        "The answer is 72, or 72.0",
+        "The answer is 72, but Natalia sold only 48 of them in April.",
+        "The answer is 72 clips, of which she may have sold 24 in May.",
+        "The answer is 72 (48 in April and 24 in May).",
+        "The answer is 72, which is 24 more than 48.",
+        "#### 72\n\nIn April it could not have been 48.",
+        "It was not 48 + 23, so it is 72.",
+        "If not, then 72.",
+        r"So we need at least $\boxed{72}$ of them.",
+        "48 + 24 = <<48+24=72>>72 clips",
+        "→ 72",
+        "=> 72",
+        "She gave out 72 over the year.",
+        "The answer is 72, as 73 is not a multiple of 9.",
+    ],
+)
+def test_prose_around_the_answer_takes_nothing_back(completion: str) -> None:
+    assert outcome("72", completion) == "pass"
+
+
+@pytest.mark.parametrize("tower", ["9^9^9^9", "10^{10^{10}}", "10**10**10", "10^9999", "9" * 900 + "^" + "9" * 900])
+def test_a_tower_of_powers_is_not_worked_out(tower: str) -> None:
+    assert verify({"verifier": {"kind": "numeric", "spec": {"answer": "1"}}}, tower).outcome == "fail"
+    assert outcome(tower, "1") == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -173,6 +231,14 @@ def measured(answer: str, unit: Any, completion: str, **more: Any) -> tuple[str,
         ("5", "µm", "5 × 10^{-6} m"),
         ("50", "%", "50%"),
         ("2", "hours", "120 min"),
+        ("6", "1/mol", "6"),
+        ("6", "1/mol", "6 mol^{-1}"),
+        ("6", "mol^{-1}", "6 1/mol"),
+        ("6", "mol^-1", "6/mol"),
+        ("6", "1/mol", "6000 per kmol"),
+        ("6 1/s", "1/min", "360 /min"),
+        ("6", "mol⁻¹", "\\boxed{6\\,\\frac{1}{\\text{mol}}}"),
+        ("3.5", "1/mol", "3 1/2 1/mol"),
     ],
 )
 def test_a_unit_that_converts_passes(answer: str, unit: str, completion: str) -> None:
@@ -190,6 +256,11 @@ def test_another_unit_or_another_number_fails(completion: str, rule: str) -> Non
 @pytest.mark.parametrize("unit", ["parsnips", "", 5, [], "9**9**9 m", "m**99", "__class__", "$", "x" * 1_000])
 def test_a_unit_that_is_none_is_undecided(unit: Any) -> None:
     assert measured("5", unit, "5 m") == ("undecided", "unreadable_unit")
+
+
+@pytest.mark.parametrize("completion", ["6 /mol", "6 1/mol", "6 mol", "6 per mole"])
+def test_a_quotient_of_another_unit_fails(completion: str) -> None:
+    assert measured("6", "1/s", completion) == ("fail", "unit")
 
 
 def test_a_gold_in_another_kind_of_unit_is_undecided() -> None:

@@ -24,15 +24,19 @@ _BOXES: Final = ("\\boxed{", "\\fbox{")
 _JOINED: Final = re.compile(r"[\s$*]*(?:,|;|/|\bor\b|\band\b)[\s$*]*(?:or\b|and\b)?[\s$*]*")
 _MOST_BOXES: Final = 20  # boxes looked at, from the end
 _LONGEST_BOX: Final = 20_000  # characters; a box that does not close by then is none
+_LEAD: Final = 60  # characters before a box that are kept
 _LINE: Final = 2_000  # characters of what follows a marker that are looked at
+_QUOTED: Final = re.compile(r"\n[ \t]*>[ \t]+(?=\S)")
 _DRESS: Final = " \t\r\n*_:`"  # what may stand between a marker and the answer
 
 
 class FinalAnswer(NamedTuple):
-    """The text of the final answer and the form that gave it."""
+    """The text of the final answer, the form that gave it, what follows it, and what stands before a box."""
 
     text: str
     form: str
+    rest: str = ""
+    lead: str = ""
 
 
 def final(completion: str) -> FinalAnswer:
@@ -40,13 +44,14 @@ def final(completion: str) -> FinalAnswer:
     text, tagged = spoken(completion)
     at = text.rfind("####")
     if at >= 0:
-        return FinalAnswer(line_after(text, at + 4), "hash")
+        return FinalAnswer(line_after(text, at + 4), "hash", _rest(text, at + 4))
     found = boxes(text)
     if found:
-        return FinalAnswer(_joined(text, found), "box")
+        start, end, _ = found[0]
+        return FinalAnswer(_joined(text, found), "box", text[end : end + _LINE], text[max(0, start - _LEAD) : start])
     ends = marker_ends(text)
     if ends:
-        return FinalAnswer(line_after(text, ends[-1]), "marker")
+        return FinalAnswer(line_after(text, ends[-1]), "marker", _rest(text, ends[-1]))
     return FinalAnswer(text.strip(), "tag" if tagged else "whole")
 
 
@@ -72,8 +77,23 @@ def marker_ends(text: str) -> list[int]:
 
 def line_after(text: str, at: int) -> str:
     """The first line with anything in it after a marker, without the marks and colons before it."""
-    lines = text[at : at + _LINE].lstrip(_DRESS).splitlines()
+    lines = _following(text, at).splitlines()
     return lines[0].strip() if lines else ""
+
+
+def _rest(text: str, at: int) -> str:
+    """What follows that line."""
+    return "\n".join(_following(text, at).splitlines()[1:])
+
+
+def _following(text: str, at: int) -> str:
+    """A piece of text after a marker, without the marks before it; a line may begin with the mark of a quotation."""
+    return unquoted(text[at : at + _LINE]).lstrip(_DRESS)
+
+
+def unquoted(text: str) -> str:
+    """A text without the marks that make lines of it quotations in Markdown: "> 72" behind a line end."""
+    return _QUOTED.sub("\n", text)
 
 
 def boxes(text: str) -> list[tuple[int, int, str]]:

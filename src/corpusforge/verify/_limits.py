@@ -23,16 +23,18 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from corpusforge.errors import CorpusForgeError, WorkerError
 from corpusforge.verify._verdict import Task, Verdict, undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 CPU_SECONDS: Final = 3  # of processor time for one call
 WALL_SECONDS: Final = 9.0  # by the clock for one call
+ALONE_SECONDS: Final = 60.0  # by the clock for a call that is held alone: processor time decides
 START_SECONDS: Final = 120.0  # by the clock for a worker to import what it needs
 MEMORY: Final = 1 << 30  # bytes of address space of a worker
 _MOST_WORKERS: Final = 4
@@ -43,11 +45,16 @@ _START: Final = (
 
 
 class Exceeded(Exception):
-    """A call went over a limit; `reason` is `timeout`, `memory` or `crashed`."""
+    """A call went over a limit; `reason` is `timeout`, `memory`, `crashed`, from `hold` also `error`.
 
-    def __init__(self, reason: str) -> None:
+    `by_clock`: the clock ran out, not the processor time, which a busy machine may do to anything. `own`: see `hold`.
+    """
+
+    def __init__(self, reason: str, *, by_clock: bool = False, own: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.by_clock = by_clock
+        self.own = own
 
 
 def call(function: str, *arguments: Any) -> Any:
@@ -55,10 +62,62 @@ def call(function: str, *arguments: Any) -> Any:
 
     Raises Exceeded at a limit, RuntimeError when the function raises, WorkerError when no worker can be started.
     """
+    return _ask(function, arguments, WALL_SECONDS)
+
+
+def hold(function: str, arguments: Sequence[Any], gold: Sequence[Any]) -> Any:
+    """As `call`; what goes over a limit is held once more, with no other call beside it.
+
+    Then raises Exceeded, which is the completion's `own` where the function stays within the limits on other arguments,
+    `gold`. So an answer that cannot be checked is a wrong one, and a task that cannot be is nobody's fault. By
+    the clock alone no answer is found wrong: that would depend on the machine.
+    """
+    stops = _pool.stops
+    try:
+        return _said(function, arguments, alone=False)
+    except Exceeded:
+        if stops != _pool.stops or list(arguments) == list(gold) or not _stays_within(function, json.dumps(gold)):
+            raise
+    try:
+        return _said(function, arguments, alone=True)
+    except Exceeded as over:
+        own = not over.by_clock and stops == _pool.stops
+        raise Exceeded(over.reason, by_clock=over.by_clock, own=own) from None
+
+
+@lru_cache(maxsize=4096)
+def _stays_within(function: str, arguments: str) -> bool:
+    """Whether a call comes to its end within the limits, held alone if need be."""
+    stops = _pool.stops
+    for alone in (False, True):
+        try:
+            _said(function, json.loads(arguments), alone=alone)
+        except Exceeded:
+            if stops != _pool.stops:
+                raise  # interrupted: nothing was found out
+        else:
+            return True
+    return False
+
+
+def _said(function: str, arguments: Sequence[Any], *, alone: bool) -> Any:
+    """As `call`, alone if asked to; a fault inside of the function is Exceeded as well, with the reason `error`."""
+    try:
+        if not alone:
+            return call(function, *arguments)
+        with _pool.alone():
+            return _ask(function, arguments, ALONE_SECONDS)
+    except CorpusForgeError:
+        raise
+    except RuntimeError:
+        raise Exceeded("error") from None
+
+
+def _ask(function: str, arguments: Sequence[Any], seconds: float) -> Any:
     worker = _pool.take()
     try:
         worker.prepare(function.partition(":")[0])
-        reply = worker.ask(function, arguments, WALL_SECONDS)
+        reply = worker.ask(function, arguments, seconds)
     except BaseException:
         _pool.drop(worker)
         raise
@@ -162,7 +221,7 @@ class _Worker:
         self.process.kill()
         ended = self.process.wait()
         if over.is_set() or ended == -getattr(signal, "SIGXCPU", 0):
-            raise Exceeded("timeout")
+            raise Exceeded("timeout", by_clock=over.is_set())
         raise Exceeded("memory" if ended == -getattr(signal, "SIGKILL", 0) else "crashed")
 
     def alive(self) -> bool:
@@ -187,12 +246,47 @@ class _Pool:
         self.resting: list[_Worker] = []
         self.busy: set[_Worker] = set()
         self.started = 0
+        self.lonely: int | None = None  # the thread whose call no other may run beside
+        self.running = 0
+        self.stops = 0  # how often all calls were ended from outside
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """While this lasts, no other thread gets a worker; it begins when none has one."""
+        with self.changed:
+            while self.lonely is not None:
+                self.changed.wait()
+            self.lonely = threading.get_ident()
+            try:
+                while self.running:
+                    self.changed.wait()
+            except BaseException:
+                self._sociable()
+                raise
+        try:
+            yield
+        finally:
+            with self.changed:
+                self._sociable()
+
+    def _sociable(self) -> None:
+        self.lonely = None
+        self.changed.notify_all()
 
     def take(self) -> _Worker:
         """A worker for one call; waits while all are busy."""
         with self.changed:
-            while not self.resting and self.started >= self.most:
+            while self.lonely not in (None, threading.get_ident()) or self.running >= self.most:
                 self.changed.wait()
+            self.running += 1
+        try:
+            return self._take()
+        except BaseException:
+            self._ended()
+            raise
+
+    def _take(self) -> _Worker:
+        with self.changed:
             while self.resting:
                 worker = self.resting.pop()
                 if worker.alive():
@@ -214,17 +308,24 @@ class _Pool:
         with self.changed:
             self.busy.discard(worker)
             self.resting.append(worker)
-            self.changed.notify()
+        self._ended()
 
     def drop(self, worker: _Worker) -> None:
         with self.changed:
             self.busy.discard(worker)
         worker.close()
         self._less()
+        self._ended()
+
+    def _ended(self) -> None:
+        with self.changed:
+            self.running -= 1
+            self.changed.notify_all()
 
     def stop(self) -> None:
         """End the calls that are under way: each is told that its worker crashed."""
         with self.changed:
+            self.stops += 1
             for worker in self.busy:
                 with contextlib.suppress(OSError):
                     worker.process.kill()
@@ -232,7 +333,6 @@ class _Pool:
     def _less(self) -> None:
         with self.changed:
             self.started -= 1
-            self.changed.notify()
 
     def close(self) -> None:
         with self.changed:

@@ -27,7 +27,9 @@ _POWER: Final = (
     r"|[-+\u2212]?[1-9](?![\d.]))?"
 )
 _JOINT: Final = r"\s?[*/·⋅×\u2022]\s?|\s"
-_EXPRESSION: Final = re.compile(rf"\s{{0,3}}(?P<unit>(?:{_NAME}){_POWER}(?:(?:{_JOINT})(?:{_NAME}){_POWER}){{0,5}})")
+_EXPRESSION: Final = re.compile(
+    rf"\s{{0,3}}(?P<over>(?:1\s?)?/\s?|per\s)?(?P<unit>(?:{_NAME}){_POWER}(?:(?:{_JOINT})(?:{_NAME}){_POWER}){{0,5}})"
+)
 _FACTOR: Final = re.compile(rf"(?P<joint>{_JOINT})?(?P<name>{_NAME})(?P<power>{_POWER})")
 _SUPERSCRIPTS: Final = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "+-0123456789-")
 _RAISED: Final = str.maketrans("+-0123456789−", "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "^*{}() ")
@@ -44,6 +46,9 @@ _REWRITTEN: Final = (
     (re.compile(r"\\(?:cdot|times)(?![A-Za-z])"), "·"),
     (re.compile(r"\\[,;: ]|~"), " "),
 )
+_ONE_OVER: Final = re.compile(
+    r"(?<=\d)\s?(?:\s1\s?/\s?|\\[dt]?frac\s?\{1\}\s?\{\s?)(?=[^\W\d_])"
+)  # "6 1/mol", in which 1 is no number of its own
 _WRAPPED: Final = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s?\{([^{}]*)\}")
 _DEGREES: Final = re.compile(r"\s?°?\s?([CF])(?!\w)|\s?deg(celsius|fahrenheit|[CF])(?!\w)", re.IGNORECASE)
 _WORDS: Final = "a am are as at he in me per us"
@@ -69,19 +74,25 @@ def parse(text: Any) -> Any:
     if not isinstance(text, str) or not 0 < len(text) <= _LONGEST:
         return None
     match = _EXPRESSION.fullmatch(text.strip())
-    return _unit(match["unit"]) if match else None
+    return _unit(_over(match) + match["unit"]) if match else None
+
+
+def _over(match: re.Match[str]) -> str:
+    """The quotient that a unit begins with: "1/mol", "per mol"."""
+    return "1/" if match["over"] else ""
 
 
 def raised(text: str) -> str:
     r"""A text in which no exponent of a unit can be taken for a number.
 
+    "6 1/mol" -> "6 /mol"
     "10 m s^{-1}" -> "10 m s⁻¹"    "5\,\mu\text{m}" -> "5 µm"    "5 × 10^{-6} m" -> "5e-6 m"
     """
     for pattern, instead in _REWRITTEN:
         text = pattern.sub(instead, text)
     for _ in range(2):  # an exponent inside of \text{…}, and one behind it
         text = _WRAPPED.sub(r"\1", _EXPONENT.sub(lambda match: match[0].translate(_RAISED), text))
-    return text
+    return _ONE_OVER.sub(" /", text)
 
 
 def is_temperature(unit: Any) -> bool:
@@ -113,7 +124,7 @@ def _leading(after: str) -> Any:
         end = factors[count - 1].end()
         if count == 1 and factors[0]["name"] in _PROSE and re.match(r"\s+\w", after[match.start("unit") + end :]):
             return None
-        unit = _unit(match["unit"][:end])
+        unit = _unit(_over(match) + match["unit"][:end])
         if unit is not None:
             return unit
     return None
@@ -122,7 +133,8 @@ def _leading(after: str) -> Any:
 @lru_cache(maxsize=4096)
 def _unit(text: str) -> Any:
     """What pint makes of a unit; of a name in capitals that it does not know, in small letters. None for no unit."""
-    written = _written(text)
+    over = "1/" if text.startswith("1/") else ""
+    written = over + _written(text.removeprefix(over))
     with _lock:
         for one in dict.fromkeys((written, written.lower())):
             try:

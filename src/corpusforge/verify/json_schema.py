@@ -38,6 +38,7 @@ _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _DEEPEST: Final = 100  # brackets inside of each other
 _LONGEST: Final = 4_000_000  # characters of JSON that are read
 _MOST_DIGITS: Final = 1_000  # of one number
+_DECIDE: Final = "corpusforge.verify.json_schema:decide"
 _UNDECIDED: Final = ("unreadable_schema", "unresolved_ref", "schema_too_deep")
 
 
@@ -55,9 +56,9 @@ def check(task: Task, completion: Any) -> Verdict:
     if len(text) > _LONGEST:
         return failed("json_schema.too_long")
     try:
-        word = _limits.call("corpusforge.verify.json_schema:decide", schema, text)
+        word = _decided(schema, text)
     except _limits.Exceeded as over:
-        return undecided(f"json_schema.{over.reason}")
+        return (failed if over.own else undecided)(f"json_schema.{over.reason}")
     if word in _UNDECIDED:
         return undecided(f"json_schema.{word}")
     return passed("json_schema.valid") if word == "valid" else failed(f"json_schema.{word}")
@@ -66,6 +67,27 @@ def check(task: Task, completion: Any) -> Verdict:
 def check_many(tasks: Sequence[Task], completions: Sequence[Any]) -> list[Verdict]:
     """The verdicts of `check`, over all workers."""
     return _limits.spread(check, tasks, completions)
+
+
+def _decided(schema: Any, text: str) -> Any:
+    """What a worker says. Raises Exceeded: the text's own fault where no pattern of the schema could be at fault."""
+    if _has_pattern(schema):
+        return _limits.call(_DECIDE, schema, text)
+    return _limits.hold(_DECIDE, (schema, text), (schema, "null"))
+
+
+def _has_pattern(schema: Any) -> bool:
+    """Whether a schema holds a regular expression, which can run away by its own fault."""
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            if "pattern" in one or "patternProperties" in one:
+                return True
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return False
 
 
 @cache

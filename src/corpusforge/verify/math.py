@@ -5,9 +5,11 @@ LaTeX, sympy for equality) in a worker process with hard limits (`_limits`), sin
 never end. Both sides are read by the same rule and compared in both directions, so that swapping gold and answer
 changes nothing: math-verify alone takes "1" for "2x + z = 1" but not the reverse.
 
-    gold "\frac{3}{7}"    "So \boxed{3/7}"  pass    "0.43"  fail    "7^{7^{7^{7}}}"  undecided (math.timeout)
+    gold "\frac{3}{7}"    "So \boxed{3/7}"  pass    "0.43"  fail    "7^{7^{7^{7}}}"  fail (math.timeout)
+    gold "7"              "3 + 4 = 7"      pass    "3 + 4"  fail (math.expression)
 
-A gold answer that is prose, or that cannot be parsed, is undecided whatever the completion says.
+A plain number has to be worked out; where gold is an expression, any form of it will do. A gold answer that is prose or
+that cannot be parsed, is undecided whatever the completion says.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.errors import MissingExtra
-from corpusforge.verify import _limits
+from corpusforge.verify import _hedges, _limits
 from corpusforge.verify._final import FinalAnswer, final
+from corpusforge.verify._notation import powers
 from corpusforge.verify._verdict import Task, Verdict, failed, passed, text_of, undecided
-from corpusforge.verify.numeric import parse_number
+from corpusforge.verify.numeric import doubt, parse_number, worked_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +41,21 @@ _MATHS: Final = frozenset(
 )
 _COMMAND: Final = re.compile(r"\\(?:text|textbf|mathrm|mbox|operatorname|begin|end)\{[^{}]*\}|\\[A-Za-z]+")
 _CANDIDATES: Final = re.compile(r"\d\s*[|&;]\s*[-+\u2212]?\.?\d")  # "12|13" is no answer; the parser takes the first
+_DENIED: Final = re.compile(
+    r"(?:\b(?:not|never|cannot\s+be)|\w{2,7}n['’]t(?:\s+be)?)\s+(?:equal\s+to\s+)?"
+    r"(?:\$[^$\n]{1,200}\$|\\\([^\n]{1,200}?\\\)|(?=\S{0,200}[\d\\^=<>+])\S{1,200})[\s.!*]{0,9}\Z",
+    re.IGNORECASE,
+)
+_WORK: Final = re.compile(
+    r"(?<=[\d)}\]])\s*(?:[-+*×·÷\u2212]|\\(?:times|cdot|div|pm)(?![A-Za-z])|\^(?!\s*\{?\s*\\(?:circ|prime)))\s*[\[({\\\d.+\u2212-]"
+)  # between two operands: something to be worked out
+_FUNCTION: Final = re.compile(
+    r"\\(?:sqrt|log|ln|lg|exp|sin|cos|tan|sec|csc|cot|arc[a-z]+|[dt]?binom|sum|prod|int|lim|gcd|lcm|max|min|det|lfloor|lceil"
+    r"|pi|infty|operatorname)(?![A-Za-z])|\b(?:sqrt|log|ln|exp|sin|cos|tan|gcd|lcm|pi|choose)\b|[√!π|]"
+)
+_EQUALS: Final = re.compile(r"=|≈|\\approx(?![A-Za-z])")
 _DELIMITERS: Final = ("$", "\\(", "\\[", "\\boxed")
+_ANOTHER: Final = "$17$"  # a gold that cannot be compared with this in time is at fault itself; with itself, texts are
 _PROSE_WORDS: Final = 3  # a gold with more words than that is no expression
 _LONGEST: Final = 4_000  # characters that go to the parser
 
@@ -57,7 +74,7 @@ def check_many(tasks: Sequence[Task], completions: Sequence[Any]) -> list[Verdic
     return [one if isinstance(one, Verdict) else next(slow) for one in found]
 
 
-def _at_once(task: Task, completion: Any) -> Verdict | tuple[str, str]:
+def _at_once(task: Task, completion: Any) -> Verdict | tuple[str, str, bool]:
     """The verdict where it takes no parser; else what the parser is to compare."""
     answer = task.spec.get("answer")
     if isinstance(answer, (int, float)) and not isinstance(answer, bool):
@@ -66,7 +83,17 @@ def _at_once(task: Task, completion: Any) -> Verdict | tuple[str, str]:
     if gold is None or not gold.text or _is_prose(gold.text):
         return undecided("math.unparsable_gold")
     said = final(text_of(completion))
-    return _plain_numbers(gold.text, said.text) or (expression(gold), expression(said))
+    plain = parse_number(gold.text) is not None
+    found = (None if _DENIED.search(gold.text) else _taken_back(said, plain)) or _plain_numbers(gold.text, said.text)
+    return found or (expression(gold), expression(said), plain)
+
+
+def _taken_back(said: FinalAnswer, plain: bool) -> Verdict | None:
+    """A fail where words deny the answer, or offer another beside a number."""
+    if plain and (word := doubt(said)):
+        return failed(f"math.{word}")
+    denied = _DENIED.search(said.text[-_LONGEST:]) or _hedges.before(said.lead) == "negated"
+    return failed("math.negated") if denied else None
 
 
 def _plain_numbers(gold: str, said: str) -> Verdict | None:
@@ -74,6 +101,8 @@ def _plain_numbers(gold: str, said: str) -> Verdict | None:
     if "%" in gold or "%" in said:
         return None
     wanted, given = parse_number(gold), parse_number(said)
+    if wanted is not None and given is None:
+        given = worked_out(said)
     if wanted is not None and given is None and _CANDIDATES.search(said):
         return failed("math.several")
     if wanted is None or (given is None and said):
@@ -86,15 +115,16 @@ def _plain_numbers(gold: str, said: str) -> Verdict | None:
     return failed("math.number") if whole else None
 
 
-def _symbolic(gold: str, said: str) -> Verdict:
+def _symbolic(gold: str, said: str, plain: bool) -> Verdict:
     _need_math_verify()
     try:
-        word = _limits.call("corpusforge.verify.math:decide", gold, said)
+        word = _limits.hold("corpusforge.verify.math:decide", (gold, said, plain), (gold, _ANOTHER, False))
     except _limits.Exceeded as over:
-        return undecided(f"math.{over.reason}")
+        return (failed if over.own else undecided)(f"math.{over.reason}")
     return {
         "equal": passed("math.equal"),
         "unequal": failed("math.equal"),
+        "unworked": failed("math.expression"),
         "no_answer": failed("math.no_answer"),
     }.get(word, undecided("math.unparsable_gold"))
 
@@ -116,7 +146,7 @@ def expression(found: FinalAnswer) -> str:
 
     box "\frac{3}{7}" -> "$\frac{3}{7}$"    marker "x + 2." -> "$x + 2$"    marker "18 dollars" -> "18 dollars"
     """
-    text = found.text.strip().strip("*").removesuffix(".").strip()
+    text = powers(found.text).strip().strip("*").removesuffix(".").strip()
     if any(mark in text for mark in _DELIMITERS):
         return text[-_LONGEST:]
     if found.form == "box":
@@ -134,8 +164,8 @@ def prepare() -> None:
     importlib.import_module("math_verify")
 
 
-def decide(gold: str, said: str) -> str:
-    """In the worker: `equal`, `unequal`, `no_answer` or `unparsable_gold`."""
+def decide(gold: str, said: str, plain: bool) -> str:
+    """In the worker: `equal`, `unequal`, `no_answer`, `unparsable_gold`; `unworked` for a number."""
     import logging
 
     from math_verify import parse
@@ -148,9 +178,24 @@ def decide(gold: str, said: str) -> str:
     if not given:
         return "no_answer"
     if _equal(wanted, given) and _equal(given, wanted):
-        return "equal"
+        return "unworked" if plain and not worked(gold.strip("$"), str(given[-1])) else "equal"
     # A gold that only its own text stands for can be met, never missed.
     return "unparsable_gold" if all(isinstance(one, str) for one in wanted) else "unequal"
+
+
+def worked(gold: str, said: str) -> bool:
+    r"""Whether an answer that is equal to a plain number says it, and does not leave it to be worked out.
+
+    "7"  "3+4"  ->  False    "7"  "3+4=7"  ->  True    "1024"  "2^{10}"  ->  False    "12"  "\\sqrt{144}"  ->  False
+    A decimal may be a rounded root:      "1.414214"  "\\sqrt{2}"  ->  True      "1.5"  "1+0.5"  ->  False
+    """
+    parts = [part.strip() for part in _EQUALS.split(said)]
+    if any(parse_number(part) is not None for part in parts):
+        return True
+    wanted = parse_number(gold)
+    rounded = wanted is not None and wanted.denominator > 1 and "." in gold
+    has_function = _FUNCTION.search(parts[-1]) is not None
+    return rounded if has_function else _WORK.search(parts[-1]) is None
 
 
 def _equal(wanted: list[Any], given: list[Any]) -> bool:

@@ -12,12 +12,15 @@ none before it is worked out. Units are dropped, unless the spec names one (`uni
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from corpusforge.verify._final import final, spoken
+from corpusforge.verify import _hedges
+from corpusforge.verify._final import FinalAnswer, final, spoken, unquoted
+from corpusforge.verify._notation import plain
 from corpusforge.verify._verdict import Task, Verdict, failed, passed, text_of, undecided
 
 if TYPE_CHECKING:
@@ -29,39 +32,35 @@ _UNSIGNED: Final = (
     r"(?:\s?/\s?(?P<under>\d+(?:\.\d+)?))?)"
 )
 _NUMBER: Final = re.compile(
-    r"(?:(?<![^\W_])(?<![)\]}])(?P<sign>[-+\u2212\u2013]))?(?:[$€£¥₹₩₽]\s?)?(?P<inner>[-\u2212])?(?<![^\W_])"
+    r"(?:(?<![^\W_])(?<![)\]}])(?P<sign>[-+\u2212\u2013]))?(?:[$€£¥₹₩₽]\s?(?P<inner>[-\u2212])?)?(?<![^\W_])"
     + _UNSIGNED
     + r"(?:\s?(?P<scale>hundred|thousand|million|billion|trillion)\b|(?P<kilo>k)\b)?",
     re.IGNORECASE,
 )
 _SCALES: Final = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_CHAIN: Final = re.compile(r"(?:[\d\s.,$()+*/×÷^\u2212\u2013-]|\\times|\\cdot|\\div)*[=≈]")
-_OPERATOR: Final = re.compile(r"\s*(?:[-+*×÷^±\u2212\u2013]|\\times|\\cdot|\\div|/)\s*[$(]?\s*\.?\d")
+_CHAIN: Final = re.compile(r"(?:[\d\s.,$(){}+*/×÷^\u2212\u2013-]|(?<=\d)e(?=[-+\d])|\\times|\\cdot|\\div)*[=≈]")
+_OPERATOR: Final = re.compile(
+    r"\s*(?:[-+*×÷^±\u2212\u2013]|\\times|\\cdot|\\div|/)\s*[$({]*\s*[-\u2212]?\.?\d"
+    r"|\s?(?:\\(?:sqrt|pi|ln|log|sin|cos|tan|binom|frac|infty)(?![A-Za-z])|[√π∞]|!(?=[\s$})]*[-+*/^×÷]|[\s$})]*\Z))"
+)  # behind a number: it is the first part of an expression
+_PART: Final = re.compile(
+    r"(?:\\(?:sqrt|ln|log|exp|sin|cos|tan|binom|sum|prod|int|lim)(?![A-Za-z])|√|\blog|\bsqrt|\bln)[\s\d_^{([\]]*\Z|\^[\s{(]*\Z"
+)  # before a number: it is an argument of something, or an exponent
+_OPERATED: Final = re.compile(r"[\s$)}]*(?:[+*×÷·^]|\\times|\\cdot|\\div)[\s$({]*")  # between two numbers
 _ANOTHER: Final = re.compile(
     r"(?:[^\w\n.;!?]*(?:[^\W\d_]+[^\w\n.;!?]+){0,3}?\b(?:or|and|to)\b[^\w\n.;!?]+"
-    r"(?:(?:maybe|perhaps|possibly|even|else)\s+)?(?:[A-Za-z]\s*=\s*)?|\s*[,;|&~]\s*|[:.])"
+    r"(?:(?:maybe|perhaps|possibly|even|else)\s+)?(?:[A-Za-z]\s*=\s*)?|\s*[,;|&~?]\s*|[:.])"
     r"(?=[-+\u2212$€£]*\.?\d)|[ \t]+(?=[-+\u2212]?\.?\d[\d.,]*(?![\w%-]))",
     re.IGNORECASE,
 )
 _RANGE: Final = re.compile(
-    r"(?:[≤≥≠±∓]|[^-=\s]\s*[<>]=?)[\s$({]*\Z"
+    r"(?:[≤≥≠±∓]|(?<![-=<>|])[<>]=?|!=)[\s$({]*\Z"
 )  # before a number: one end of many, or two numbers
 _OR_BEFORE: Final = re.compile(
     r"(?<![^\W_])(?:[^\W\d_]+\s+){0,3}\bor\s+(?:(?:maybe|perhaps)\s+)?\W{0,3}$", re.IGNORECASE
 )
-_WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width forms to ASCII
-_LATEX: Final = (
-    (re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"\1/\2"),
-    (re.compile(r"\\[dt]?frac\s*(\d)\s*(\d)"), r"\1/\2"),
-    (re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}"), r" \1 "),
-    (re.compile(r"\{,\}"), ","),
-    (re.compile(r"\\(?:pm|mp)(?![A-Za-z])"), "±"),
-    (re.compile(r"\\(?:[lg]eq?|[lg]eqslant|[lg]t|neq?)(?![A-Za-z])"), "<"),
-    (re.compile(r"\\(?:lor|vee|land|wedge|q?quad|cup)(?![A-Za-z])|\\\\"), " or "),
-    (re.compile(r"\\[,!;: ]|\*\*|__|\^\{?\\circ\}?|\\left|\\right"), ""),
-    (re.compile(r"\\([$%#&_])"), r"\1"),
-    (re.compile(r"\bnegative\s+(?=[$\d.])", re.IGNORECASE), "-"),
-)
+_MINUS: Final = re.compile(r"\A([\s$({]*[-\u2212])\s+(?=[\d.$\\])")
+_DIGIT: Final = re.compile(r"[\d¼½¾⅐-⅞]")
 _MOST_DIGITS: Final = 1_000  # a longer literal is nobody's answer, and exact arithmetic on it is slow
 _WINDOW: Final = 2_000  # characters looked at around the last digit of a text
 _UNIT: Final = 50  # characters after a number in which its unit may stand
@@ -122,7 +121,7 @@ def _gold_number(answer: Any) -> Found:
     number = parse_number(answer)
     if number is not None or not isinstance(answer, str):
         return Found(number, "")
-    text = _plain(_units.raised(answer.strip()[: 2 * _MOST_DIGITS])).strip()
+    text = plain(_units.raised(answer.strip()[: 2 * _MOST_DIGITS])).strip()
     match = _NUMBER.match(text)
     if match is None:
         return Found(None, "")
@@ -144,9 +143,16 @@ def parse_number(value: Any) -> Fraction | None:
     """The number that a text is, and nothing but it (currency, percent and a final stop aside); None for no number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
-    text = _plain(str(value).strip()[: 2 * _MOST_DIGITS]).strip().removesuffix(".").rstrip("% $").strip()
-    match = _NUMBER.fullmatch(text)
+    text = plain(str(value).strip()[: 2 * _MOST_DIGITS]).strip().removesuffix(".").rstrip("% $").strip()
+    match = _NUMBER.fullmatch(_MINUS.sub(r"\1", text))
     return _value(match) if match else None
+
+
+def worked_out(text: str) -> Fraction | None:
+    """The number at the end of a worked sum and nothing else: "5 + 7 = 12"; None where a text is no such thing."""
+    read = plain(text.strip()[: 2 * _MOST_DIGITS])
+    chain = _CHAIN.match(read)
+    return parse_number(read[chain.end() :].strip(" $")) if chain else None
 
 
 def final_number(text: str) -> tuple[Fraction | None, str]:
@@ -159,14 +165,15 @@ def _final_number(text: str) -> Found:
     marked = final(text)
     if marked.form in ("whole", "tag"):
         return _last_number(marked.text)
-    found = _first_number(_plain(marked.text[:_WINDOW]), marked.form)
+    found = _first_number(marked)
     if found.rule == "numeric.no_number" and marked.form == "marker":
         return _last_number(spoken(text)[0])  # "The answer is easy to see: …" marks nothing
     return found
 
 
-def _first_number(text: str, form: str) -> Found:
-    """The number that a marked answer starts with; or the rule why not: no_number, several, expression, too_long."""
+def _first_number(marked: FinalAnswer) -> Found:
+    """The number that a marked answer starts with; or the rule by which there is none."""
+    text = _marked(marked)
     match = _NUMBER.search(text)
     if match is None:
         return Found(None, "numeric.no_number")
@@ -175,7 +182,7 @@ def _first_number(text: str, form: str) -> Found:
         match = _NUMBER.match(text, chain.end() + _blank(text, chain.end()))
         if match is None:
             return Found(None, "numeric.no_number")
-    if _OPERATOR.match(text, match.end()):
+    if _OPERATOR.match(text, match.end()) or _PART.search(text, max(0, match.start() - 20), match.start()):
         return Found(None, "numeric.expression")
     if _RANGE.search(text, max(0, match.start() - 10), match.start()):
         return Found(None, "numeric.several")
@@ -184,7 +191,58 @@ def _first_number(text: str, form: str) -> Found:
         return Found(None, "numeric.too_long")
     if any(other != value for other in _others(text, match.end())):
         return Found(None, "numeric.several")
-    return _found(match, f"numeric.{form}")
+    doubt = _doubt(marked, match, value)
+    return Found(None, f"numeric.{doubt}") if doubt else _found(match, f"numeric.{marked.form}")
+
+
+def _marked(marked: FinalAnswer) -> str:
+    """The text of a marked answer, as the pattern reads it; a minus with a blank behind it is one: "- 3"."""
+    text = plain(marked.text[:_WINDOW])
+    return text if marked.form == "marker" else _MINUS.sub(r"\1", text)
+
+
+def _doubt(marked: FinalAnswer, match: re.Match[str], value: Fraction | None) -> str:
+    """What takes a marked number back: `negated`, `several`, or nothing."""
+    behind = match.string[match.end() :]
+    found = _hedges.before(match.string[: match.start()]) or _hedges.after(behind)
+    if not found and _hedges.before(marked.lead) == "negated":
+        return "negated"
+    behind = f"{behind}{'' if marked.form == 'box' else ' '}{plain(marked.rest)}"
+    candidates = (_NUMBER.match(behind, at) for at in _hedges.others(behind))
+    return found or ("several" if any(one is None or _value(one) != value for one in candidates) else "")
+
+
+def doubt(marked: FinalAnswer) -> str:
+    """Which words take an answer back, whatever its number: `negated`, `several` for bounds and ranges, or nothing.
+
+    "at least 72" -> "several"    "not 72" -> "negated"    "72, but it could be 73" -> "several"    "72 of 96" -> ""
+    """
+    if marked.form in ("whole", "tag"):
+        matches, _ = _last_numbers(marked.text)
+        if not matches:
+            return ""
+        number = matches[-1]
+        found = _doubt_of_last(matches, dashes=False)
+    else:
+        text = _marked(marked)
+        matches = list(itertools.islice(_NUMBER.finditer(text), 2))
+        if not matches:
+            return ""
+        number = matches[0]
+        found = _doubt(marked, number, _value(number)) or ("several" if _is_range(matches, dashes=False) else "")
+    return found or ("several" if _RANGE.search(number.string, max(0, number.start() - 10), number.start()) else "")
+
+
+def _is_range(matches: list[re.Match[str]], *, dashes: bool = True) -> bool:
+    """Whether the last two numbers are the two ends of a range; a dash between them may be one, or a minus."""
+    if len(matches) < 2 or _value(matches[-2]) == _value(matches[-1]):
+        return False
+    text, start, end = matches[-1].string, matches[-2], matches[-1]
+    between = text[start.end() : end.start()]
+    if not dashes and not re.search(r"[^\W\d_]", between):
+        return False
+    signed = bool(end["sign"]) and between and not between.strip(" ")  # "70 -72"
+    return bool(signed) or _hedges.spans(text[: start.start()], between, text[end.end() :])
 
 
 def _found(match: re.Match[str], rule: str) -> Found:
@@ -208,31 +266,44 @@ def _others(text: str, at: int) -> Iterator[Fraction | None]:
 
 def _last_number(text: str) -> Found:
     """The last number of a text of any length."""
-    backwards = re.search(r"\d", text[::-1])
-    if backwards is None:
-        return Found(None, "numeric.no_number")
-    at = len(text) - backwards.start()
-    start = max(0, at - _WINDOW)
-    window = _plain(text[start : at + _UNIT])
-    matches = list(_NUMBER.finditer(window))
+    matches, cut = _last_numbers(text)
     if not matches:
         return Found(None, "numeric.no_number")
-    value = _value(matches[-1])
-    if value is None or (start and matches[-1].start() == 0):
+    last = matches[-1]
+    value = _value(last)
+    if value is None or (cut and last.start() == 0):
         return Found(None, "numeric.too_long")
-    if len(matches) > 1 and _value(matches[-2]) != value:
-        between = window[matches[-2].end() : matches[-1].start()].strip(" ,;$*")
-        if _OR_BEFORE.fullmatch(f"{between} "):
-            return Found(None, "numeric.several")
-    return _found(matches[-1], "numeric.last_number")
+    near = max(0, last.start() - 20)
+    if _PART.search(last.string, near, last.start()):
+        return Found(None, "numeric.expression")
+    if _RANGE.search(last.string, near, last.start()):
+        return Found(None, "numeric.several")
+    if len(matches) > 1 and _OPERATED.fullmatch(last.string, matches[-2].end(), last.start()):
+        return Found(None, "numeric.expression")
+    doubted = _doubt_of_last(matches)
+    return Found(None, f"numeric.{doubted}") if doubted else _found(last, "numeric.last_number")
 
 
-def _plain(text: str) -> str:
-    """LaTeX, full-width forms and markdown reduced to what the pattern reads."""
-    text = text.translate(_WIDE)
-    for pattern, instead in _LATEX:
-        text = pattern.sub(instead, text)
-    return text
+def _last_numbers(text: str) -> tuple[list[re.Match[str]], bool]:
+    """The numbers at the end of a text, and whether there is more text before them."""
+    backwards = _DIGIT.search(text[::-1])
+    if backwards is None:
+        return [], False
+    at = len(text) - backwards.start()
+    start = max(0, at - _WINDOW)
+    return list(_NUMBER.finditer(plain(unquoted(text[start : at + _UNIT])))), start > 0
+
+
+def _doubt_of_last(matches: list[re.Match[str]], *, dashes: bool = True) -> str:
+    """What takes the last of some numbers back: `negated`, `several`, or nothing."""
+    last = matches[-1]
+    text = last.string
+    found = _hedges.before(text[: last.start()]) or _hedges.after(text[last.end() :])
+    if found or len(matches) < 2 or _value(matches[-2]) == _value(last):
+        return found
+    between = text[matches[-2].end() : last.start()]
+    joined = _OR_BEFORE.fullmatch(f"{between.strip(' ,;$*')} ") or _hedges.doubted(between)
+    return "several" if joined or _is_range(matches, dashes=dashes) else ""
 
 
 def _value(match: re.Match[str]) -> Fraction | None:

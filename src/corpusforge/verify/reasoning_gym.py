@@ -60,10 +60,12 @@ def check(task: Task, completion: Any) -> Verdict:
     answer = final(text_of(completion)).text
     if not answer or len(answer) > _LONGEST:
         return failed("reasoning_gym.no_answer" if not answer else "reasoning_gym.too_long")
+    gold = entry.get("answer")
+    own = gold.strip() if isinstance(gold, str) else ""
     try:
-        found = _limits.call("corpusforge.verify.reasoning_gym:score", dataset, entry, answer)
+        found = _limits.hold("corpusforge.verify.reasoning_gym:score", (dataset, entry, answer), (dataset, entry, own))
     except _limits.Exceeded as over:
-        return undecided(f"reasoning_gym.{over.reason}")
+        return (failed if over.own and own else undecided)(f"reasoning_gym.{over.reason}")
     if not isinstance(found, (int, float)):
         return undecided(f"reasoning_gym.{found}")
     if found >= 1 or math.isclose(found, 1, rel_tol=1e-9):
