@@ -62,6 +62,170 @@ def test_an_accepted_call_passes_in_every_common_form(completion: Any) -> None:
     assert judge(completion) == ("pass", "calls")
 
 
+def qwen(*calls: tuple[str, dict[str, str]]) -> str:
+    written = [
+        "\n".join(f"<parameter={key}>\n{value}\n</parameter>" for key, value in fields.items()) for _, fields in calls
+    ]
+    parts = zip(calls, written, strict=True)
+    return "\n".join(f"<tool_call>\n<function={name}>\n{body}\n</function>\n</tool_call>" for (name, _), body in parts)
+
+
+def glm(*calls: tuple[str, dict[str, str]]) -> str:
+    written = [
+        "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in fields.items())
+        for _, fields in calls
+    ]
+    return "\n".join(f"<tool_call>{name}\n{body}</tool_call>" for (name, _), body in zip(calls, written, strict=True))
+
+
+def minimax(*calls: tuple[str, dict[str, str]]) -> str:
+    made = []
+    for name, fields in calls:
+        inside = "".join(f'<parameter name="{key}">{value}</parameter>\n' for key, value in fields.items())
+        made.append(f'<invoke name="{name}">\n{inside}</invoke>\n')
+    return f"<minimax:tool_call>\n{''.join(made)}</minimax:tool_call>"
+
+
+def objects(form: str, joint: str = "", around: str = "{}") -> Any:
+    """A form whose arguments are JSON."""
+
+    def write(*calls: tuple[str, dict[str, str]]) -> str:
+        typed = [{key: json.loads(text) if key == "a" else text for key, text in fields.items()} for _, fields in calls]
+        made = [
+            form.replace("NAME", name).replace("JSON", json.dumps(one))
+            for (name, _), one in zip(calls, typed, strict=True)
+        ]
+        return around.replace("{}", joint.join(made))
+
+    return write
+
+
+DEEPSEEK = "<｜tool▁calls▁begin｜>{}<｜tool▁calls▁end｜>"
+FORMS = {
+    "qwen": qwen,
+    "glm": glm,
+    "minimax": minimax,
+    "deepseek_v3": objects(
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\nJSON\n```<｜tool▁call▁end｜>", "\n", DEEPSEEK
+    ),
+    "deepseek_v31": objects("<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>JSON<｜tool▁call▁end｜>", "", DEEPSEEK),
+    "kimi": objects(
+        "<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>JSON<|tool_call_end|>",
+        around="<|tool_calls_section_begin|>{}<|tool_calls_section_end|>",
+    ),
+    "mistral": objects("[TOOL_CALLS]NAME[ARGS]JSON", around="{}</s>"),
+    "mistral_id": objects("[TOOL_CALLS]NAME[CALL_ID]a1B2c3D4e[ARGS]JSON"),
+    "mistral_bare": objects("[TOOL_CALLS]NAMEJSON"),
+    "gpt_oss": objects(
+        "<|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>JSON<|call|>",
+        around="<|channel|>analysis<|message|>Let me see.<|end|>{}",
+    ),
+    "gpt_oss_role": objects("<|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>JSON<|call|>"),
+}
+WRITERS = pytest.mark.parametrize("write", FORMS.values(), ids=FORMS)
+
+
+@WRITERS
+def test_calls_pass_in_the_tags_of_every_model_family(write: Any) -> None:
+    right, other = ("geo_f", {"a": "1", "unit": "m/s"}), ("geo_f", {"a": "2"})
+    assert judge(write(right)) == ("pass", "calls")
+    assert judge(f"<think>{write(other)}</think>I look.\n{write(right)}") == ("pass", "calls")
+    assert judge(write(("geo_f", {"a": "3"}))) == ("fail", "value")
+    assert judge(write(right, other)) == ("fail", "count")
+    assert judge(write(right, other), [*ACCEPTED, {"geo.f": {"a": [2]}}]) == ("pass", "calls")
+    assert judge(write(("geo_g", {"a": "1"}))) == ("fail", "name")
+    assert judge(write(("geo_f", {"b": "1"}))) == ("fail", "schema")
+
+
+@WRITERS
+def test_where_no_tool_fits_a_call_in_any_tags_fails(write: Any) -> None:
+    text = write(("geo_f", {"a": "1"}))
+    assert judge(f"Sure: {text}", calls=[]) == ("fail", "unwanted")
+    assert {judge(text[:cut], calls=[])[0] for cut in range(text.index("geo_f") + 5, len(text))} == {"fail"}
+
+
+@WRITERS
+def test_half_a_call_and_calls_in_two_forms_fail(write: Any) -> None:
+    text = write(("geo_f", {"a": "1"}))
+    half = {judge(text[:cut])[0] for cut in range(len(text) // 3, text.rindex("1"))}
+    assert half == {"fail"}
+    for more in FORMS.values():
+        assert judge(f"{text}\n{more(('geo_f', {'a': '2'}))}")[0] == "fail"
+    assert judge(text + '\n<tool_call>{"name": "geo.f", "arguments": {"a": 2}}</tool_call>')[0] == "fail"
+
+
+TYPES = {
+    "s": {"type": "string"},
+    "i": {"type": "integer"},
+    "n": {"type": ["number", "null"]},
+    "b": {"type": "boolean"},
+    "l": {"type": "array"},
+    "o": {"type": "object"},
+    "e": {"enum": ["1", "2"]},
+    "u": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    "x": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("argument", "text", "value"),
+    [
+        ("s", "5", "5"),
+        ("s", "true", "true"),
+        ("s", '{"a": 1}', '{"a": 1}'),
+        ("s", "one\ntwo", "one\ntwo"),
+        ("i", "5", 5),
+        ("n", "5.5", 5.5),
+        ("n", "null", None),
+        ("b", "true", True),
+        ("b", "True", True),
+        ("l", '["a", 1]', ["a", 1]),
+        ("l", "['a', 1]", ["a", 1]),
+        ("o", '{"a": true}', {"a": True}),
+        ("o", "{'a': True}", {"a": True}),
+        ("e", "1", "1"),
+        ("u", "5", 5),
+        ("u", "five", "five"),
+        ("x", "5", 5),
+        ("x", "five", "five"),
+    ],
+)
+@pytest.mark.parametrize("write", [qwen, glm, minimax])
+def test_a_text_between_tags_is_read_by_the_type_in_the_schema(
+    write: Any, argument: str, text: str, value: Any
+) -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": TYPES}}}]
+    assert judge(write(("f", {argument: text})), [{"f": {argument: [value]}}], tools) == ("pass", "calls")
+    wrong = 7 if isinstance(value, str) or value is None else str(value)
+    assert judge(write(("f", {argument: text})), [{"f": {argument: [wrong]}}], tools)[0] == "fail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>\n<function=geo_f>\n<parameter=a>\n1\n</function>\n</tool_call>",
+        "<tool_call>\n<function=geo_f>\n<parameter=a>1</parameter> and more</function>\n</tool_call>",
+        "<function=geo_f><parameter=a>1</parameter><parameter=a>2</parameter></function>",
+        "<function=geo_f>a=1</function>",
+        "<tool_call>geo_f<arg_key>a</arg_key></tool_call>",
+        "<tool_call>geo_f<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>a</arg_key><arg_value>2</arg_value></tool_call>",
+        "<｜tool▁call▁begin｜>geo_f<｜tool▁sep｜>[1]<｜tool▁call▁end｜>",
+        '<｜tool▁call▁begin｜>geo_f<｜tool▁sep｜>{"a": 7, "a": 1}<｜tool▁call▁end｜>',
+        "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁call▁begin｜>",
+        "[TOOL_CALLS]geo_f[ARGS]a=1",
+        '<|channel|>commentary to=functions.geo_f <|message|>{"a": 1',
+    ],
+)
+def test_tags_that_cannot_be_read_are_malformed(text: str) -> None:
+    assert judge(text) == ("fail", "malformed")
+
+
+def test_a_call_of_nothing_is_a_name_alone() -> None:
+    tools = [{"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}]
+    for text in ("<tool_call>now</tool_call>", "<tool_call>\n<function=now>\n</function>\n</tool_call>"):
+        assert judge(text, [{"now": {}}], tools) == ("pass", "calls")
+
+
 @pytest.mark.parametrize(
     ("completion", "rule"),
     [

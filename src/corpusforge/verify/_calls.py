@@ -2,10 +2,11 @@
 
     {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}    OpenAI's messages
     <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>                                  Hermes, Qwen
-    <|python_tag|>{"name": "f", "parameters": {"a": 1}}    <function=f>{"a": 1}</function>              Llama
+    <|python_tag|>{"name": "f", "parameters": {"a": 1}}    <|python_start|>[f(a=1)]<|python_end|>       Llama
     [TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}]    <|tool_call|>…    <function_call>…          Mistral, Granite
     a json block between three backticks, or nothing but JSON: an object or a list of them       Llama, Mistral
     [f(a=1), g(b="x")]                                                                           BFCL's prompt form
+    the tags of Qwen3-Coder, GLM, MiniMax, DeepSeek, Kimi, Mistral and gpt-oss                   see `_tags`
 
 each give Call("f", {"a": 1}); arguments may be JSON text. Python syntax is parsed, never evaluated. Reasoning before
 `</think>` makes no calls.
@@ -14,12 +15,12 @@ each give Call("f", {"a": 1}); arguments may be JSON text. Python syntax is pars
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from corpusforge.verify._final import spoken
+from corpusforge.verify._tags import Call, Malformed, bare, by_schema, read_json, tagged
 from corpusforge.verify._verdict import text_of
 
 _TAGGED: Final = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
@@ -27,29 +28,21 @@ _FENCED: Final = re.compile(r"```(?:json|python|tool_call|tool_code)?[ \t]*\n(.*
 _PYTHON: Final = re.compile(r"\[?\s*[A-Za-z_][\w.]*\(")
 _STRAY: Final = re.compile(r"\\(?![\\'\"abfnrtvxNuU0-7\n])")  # what Python would warn about, and keep
 _NAMES: Final = {"true": True, "false": False, "null": None}
-_MARKED: Final = re.compile(r"<\|python_tag\|>|\[TOOL_CALLS\]|<\|tool_call\|>|<function_call>")
-_ENDED: Final = re.compile(r"\s*(?:</function_call>|<\|(?:eom_id|eot_id|im_end|end_of_text)\|>|</s>)\s*\Z")
-_FUNCTION: Final = re.compile(r"<function=([\w.-]{1,200})>((?:(?!<function=).)*?)</function>", re.DOTALL)
+_MARKED: Final = re.compile(r"<\|python_(?:tag|start)\|>|\[TOOL_CALLS\]|<\|tool_call\|>|<function_call>")
+_ENDED: Final = re.compile(r"\s*(?:</function_call>|<\|(?:python_end|eom_id|eot_id|im_end|end_of_text)\|>|</s>)\s*\Z")
 _BEGUN: Final = re.compile(
-    r"<\|?/?tool_call|</?function_call|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool"
+    r"<\|?/?tool_call|</?function_call|<function=|\[TOOL_CALLS\]|\[ARGS\]|<\|python_(?:tag|start)\|>|<｜tool"
+    r"|<arg_key>|<invoke |<(?:minimax|antml):|<\|channel\|>[^<\n]{0,80} to=| to=functions\."
     r"|\"name\"\s{0,9}:\s{0,9}\"[^\"\n]{1,200}\"\s{0,9},\s{0,9}\"(?:arguments|parameters)\"\s{0,9}:"
 )
 _LONGEST: Final = 200_000  # characters of text in which calls are looked for
 
 
-class Call(NamedTuple):
-    """A call: the tool's name and its arguments by name."""
+def calls_of(completion: Any, tools: Any = ()) -> list[Call]:
+    """The calls in order; none where the completion only talks. Raises Malformed for a call that cannot be read.
 
-    name: str
-    arguments: dict[str, Any]
-
-
-class Malformed(ValueError):
-    """A call was begun, but cannot be read."""
-
-
-def calls_of(completion: Any) -> list[Call]:
-    """The calls in order; none where the completion only talks. Raises Malformed for a call that cannot be read."""
+    `tools` tell the types of arguments in the forms that have none.
+    """
     if not isinstance(completion, str):
         made = [call for message in completion for call in _said(message)]
         if made:
@@ -57,8 +50,9 @@ def calls_of(completion: Any) -> list[Call]:
     text = spoken(text_of(completion))[0].strip()
     if len(text) > _LONGEST:
         raise Malformed("too long")
-    if functions := _FUNCTION.findall(text):
-        return [_function(name, body) for name, body in functions]
+    in_tags = tagged(text, by_schema(tools), _BEGUN)
+    if in_tags is not None:
+        return in_tags
     marked = _MARKED.search(text)
     if marked:
         return _demanded(_ENDED.sub("", text[marked.end() :]))
@@ -74,7 +68,7 @@ def _said(message: Mapping[str, Any]) -> Sequence[Any]:
     if message.get("role") != "assistant":
         return []
     calls = message.get("tool_calls") or []
-    calls = _json(calls) if isinstance(calls, str) else calls
+    calls = read_json(calls) if isinstance(calls, str) else calls
     return calls if isinstance(calls, Sequence) else [calls]
 
 
@@ -92,28 +86,9 @@ def begun(completion: Any, names: Sequence[str]) -> bool:
     return bool(known) and re.search(rf"{call}|\"name\"\s{{0,9}}:\s{{0,9}}\"(?:{known})\"", text) is not None
 
 
-def _function(name: str, body: str) -> Call:
-    """<function=f>{"a": 1}</function>, as Llama writes it."""
-    arguments = _json(body) if body.strip() else {}
-    if not isinstance(arguments, Mapping):
-        raise Malformed("arguments are no object")
-    return Call(name, dict(arguments))
-
-
-def _json(text: str) -> Any:
-    """A JSON text as a value. Raises Malformed where a name is given twice."""
-    return json.loads(text, object_pairs_hook=_once)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise Malformed("a name is given twice")
-    return fields
-
-
 def _demanded(block: str) -> list[Call]:
-    found = _written(block.strip())
+    alone = bare(block.strip())
+    found = [alone] if alone else _written(block.strip())
     if not found:
         raise Malformed("no call between the tags")
     return found
@@ -124,7 +99,7 @@ def _written(text: str) -> list[Call] | None:
     text = text.strip()
     if text[:1] in ("{", "["):
         try:
-            value = _json(text)
+            value = read_json(text)
         except Malformed:
             raise
         except (ValueError, RecursionError):
@@ -151,7 +126,7 @@ def _call(value: Any) -> Call:
     arguments = inner.get("arguments", inner.get("parameters"))
     if isinstance(arguments, str):
         try:
-            arguments = _json(arguments) if arguments.strip() else {}
+            arguments = read_json(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):
             raise Malformed("arguments are no JSON") from None
     if not isinstance(arguments, (Mapping, type(None))):

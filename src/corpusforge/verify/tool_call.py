@@ -20,7 +20,8 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from corpusforge.errors import MissingExtra
-from corpusforge.verify._calls import Call, Malformed, begun, calls_of
+from corpusforge.verify._calls import begun, calls_of
+from corpusforge.verify._tags import Call, Malformed, functions, same_name, schema
 from corpusforge.verify._verdict import Task, Verdict, failed, passed, undecided
 
 _IGNORED: Final = re.compile(r"[ ,./\-_*^]")
@@ -33,7 +34,7 @@ def check(task: Task, completion: Any) -> Verdict:
     if accepted is None:
         return undecided("tool_call.unreadable_gold")
     try:
-        made = calls_of(completion)
+        made = calls_of(completion, task.tools)
     except (Malformed, ValueError, TypeError, RecursionError):
         return failed("tool_call.malformed")
     if not accepted:
@@ -43,7 +44,7 @@ def check(task: Task, completion: Any) -> Verdict:
         return failed("tool_call.no_call")
     if len(made) != len(accepted) or len(made) > _MOST:
         return failed("tool_call.count")
-    if any(not any(_same_name(call.name, name) for name, _ in accepted) for call in made):
+    if any(not any(same_name(call.name, name) for name, _ in accepted) for call in made):
         return failed("tool_call.name")
     if not all(_fits_schema(call, task.tools) for call in made if _schema_applies(call.name, accepted, task.tools)):
         return failed("tool_call.schema")
@@ -59,10 +60,6 @@ def _accepted(calls: Any) -> list[tuple[str, Mapping[str, Any]]] | None:
     ]
     good = [(name, values) for name, values in listed if isinstance(name, str) and isinstance(values, Mapping)]
     return good if len(good) == len(listed) else None
-
-
-def _same_name(made: str, accepted: str) -> bool:
-    return made == accepted or made == accepted.replace(".", "_")
 
 
 def _matched(made: list[Call], accepted: list[tuple[str, Mapping[str, Any]]]) -> bool:
@@ -83,7 +80,7 @@ def _matched(made: list[Call], accepted: list[tuple[str, Mapping[str, Any]]]) ->
 
 
 def _accepts(name: str, values: Mapping[str, Any], call: Call) -> bool:
-    return _same_name(call.name, name) and _fields(values, call.arguments)
+    return same_name(call.name, name) and _fields(values, call.arguments)
 
 
 def _fields(accepted: Mapping[str, Any], given: Mapping[Any, Any]) -> bool:
@@ -123,7 +120,7 @@ def _standard(text: str) -> str:
 
 def _schema_applies(made: str, accepted: list[tuple[str, Mapping[str, Any]]], tools: Sequence[Any]) -> bool:
     """A schema that an accepted call itself breaks says nothing about the calls of a model (14 of BFCL's 1,100)."""
-    return all(_fits_schema(Call(made, _example(values)), tools) for name, values in accepted if _same_name(made, name))
+    return all(_fits_schema(Call(made, _example(values)), tools) for name, values in accepted if same_name(made, name))
 
 
 def _example(accepted: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,14 +137,14 @@ def _inner(value: Any) -> Any:
 
 def _fits_schema(call: Call, tools: Sequence[Any]) -> bool:
     """Whether the arguments obey the tool's schema; so they do where the tool has none, or a broken one."""
-    schema = _schema(call.name, tools)
-    if schema is None:
+    stated = schema(call.name, tools)
+    if stated is None:
         return True
-    validator = _validator(json.dumps(schema))
+    validator = _validator(json.dumps(stated))
     if validator is None:
         return True
-    properties = schema.get("properties")
-    open_ended = schema.get("additionalProperties") or schema.get("patternProperties")
+    properties = stated.get("properties")
+    open_ended = stated.get("additionalProperties") or stated.get("patternProperties")
     if isinstance(properties, Mapping) and not open_ended and not call.arguments.keys() <= properties.keys():
         return False
     try:
@@ -157,33 +154,18 @@ def _fits_schema(call: Call, tools: Sequence[Any]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _validator(schema: str) -> Any:
+def _validator(stated: str) -> Any:
     """Compiled once: a task is tried many times. None for a schema that is none. A $ref is never fetched."""
     if find_spec("jsonschema_rs") is None:
         raise MissingExtra("jsonschema-rs is not installed", hint="pip install 'corpusforge[verify]'")
     from jsonschema_rs import Draft202012Validator
 
     try:
-        return Draft202012Validator(json.loads(schema), offline=True)
+        return Draft202012Validator(json.loads(stated), offline=True)
     except ValueError:  # its own errors are
         return None
 
 
-def _functions(tools: Any) -> list[Mapping[str, Any]]:
-    """What the tools say of their functions; what is no list of tools says nothing."""
-    listed = tools if isinstance(tools, (list, tuple)) else []
-    found = [tool.get("function", tool) for tool in listed if isinstance(tool, Mapping)]
-    return [function for function in found if isinstance(function, Mapping)]
-
-
 def _names(tools: Any) -> list[str]:
-    names = [function.get("name") for function in _functions(tools)]
+    names = [function.get("name") for function in functions(tools)]
     return [name for name in names if isinstance(name, str)]
-
-
-def _schema(name: str, tools: Sequence[Any]) -> Mapping[str, Any] | None:
-    for function in _functions(tools):
-        if _same_name(name, str(function.get("name"))):
-            schema = function.get("parameters")
-            return schema if isinstance(schema, Mapping) else None
-    return None

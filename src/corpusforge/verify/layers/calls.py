@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.errors import CorpusForgeError
-from corpusforge.verify._calls import Call, Malformed, calls_of
+from corpusforge.verify._calls import calls_of
+from corpusforge.verify._tags import Call, Malformed, same_name
 from corpusforge.verify._verdict import text_of
 from corpusforge.verify.layers._steps import Tally, messages_of
-from corpusforge.verify.tool_call import _fits_schema, _same_name
+from corpusforge.verify.tool_call import _fits_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _MOST: Final = 256  # calls of a completion that are looked at
 _OPENED: Final = "<tool_call>"
+_CLOSED: Final = "</tool_call>"
 _ERRORS: Final = ("error", "traceback", "exception")
 
 
@@ -37,7 +39,7 @@ def calls(task: Task, completion: Any) -> Tally:
     right = wrong = 0
     failing: set[str] = set()
     made: set[str] = set()
-    for number, (call, answered, failed) in enumerate(_made(messages)):
+    for number, (call, answered, failed) in enumerate(_made(messages, task.tools)):
         if number == _MOST:
             break
         key = json.dumps(call, sort_keys=True, default=str) if call else ""
@@ -50,12 +52,12 @@ def calls(task: Task, completion: Any) -> Tally:
     return Tally(right, wrong)
 
 
-def _made(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Call | None, bool, bool]]:
+def _made(messages: Sequence[Mapping[str, Any]], tools: Any) -> Iterator[tuple[Call | None, bool, bool]]:
     """Each call in order, None for one that cannot be read; whether it was answered; whether by an error."""
     for number, message in enumerate(messages):
         if message.get("role") != "assistant":
             continue
-        made = _calls(message)
+        made = _calls(message, tools)
         follows = messages[number + 1 :]
         end = next((n for n, later in enumerate(follows) if later.get("role") == "assistant"), len(follows))
         answers = [later for later in follows[:end] if later.get("role") in ("tool", "function", "ipython")]
@@ -71,7 +73,7 @@ def _answer(answers: Sequence[Mapping[str, Any]], place: int, name: Any) -> Mapp
     return answers[place] if place < len(answers) else None
 
 
-def _calls(message: Mapping[str, Any]) -> list[tuple[Call | None, Any]]:
+def _calls(message: Mapping[str, Any], tools: Any) -> list[tuple[Call | None, Any]]:
     """The calls of a message with their ids, one by one, so that a broken one does not hide the others."""
     listed = message.get("tool_calls") or []
     try:
@@ -81,19 +83,20 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[Call | None, Any]]:
     if listed:
         listed = list(listed) if isinstance(listed, Sequence) else [listed]
         names = [one.get("id") if isinstance(one, Mapping) else None for one in listed]
-        alone = [_read([{"role": "assistant", "tool_calls": [one]}]) for one in listed]
+        alone = [_read([{"role": "assistant", "tool_calls": [one]}], tools) for one in listed]
         return [(found[0] if found else None, name) for found, name in zip(alone, names, strict=True)]
     text = text_of([message])
     if text.count(_OPENED) < 2:
-        return [(call, None) for call in _read(text)]
+        return [(call, None) for call in _read(text, tools)]
     blocks = text[text.rfind("</think>") + 8 if "</think>" in text else 0 :].split(_OPENED)[1 : _MOST + 1]
-    return [(call, None) for block in blocks for call in _read(f"{_OPENED}{block.partition('</tool_call>')[0]}")]
+    closed = [f"{_OPENED}{block.partition(_CLOSED)[0]}{_CLOSED}" for block in blocks]
+    return [(call, None) for block in closed for call in _read(block, tools)]
 
 
-def _read(said: Any) -> list[Call] | list[None]:
+def _read(said: Any, tools: Any) -> list[Call] | list[None]:
     """The calls of a text or of messages; one None where a call was begun and cannot be read."""
     try:
-        return calls_of(said)
+        return calls_of(said, tools)
     except (Malformed, ValueError, TypeError, AttributeError, RecursionError):
         return [None]
 
@@ -101,7 +104,7 @@ def _read(said: Any) -> list[Call] | list[None]:
 def _fits(call: Call, tools: Sequence[Any]) -> bool:
     functions = [tool.get("function", tool) for tool in tools if isinstance(tool, Mapping)]
     names = [str(function.get("name")) for function in functions if isinstance(function, Mapping)]
-    if not any(_same_name(call.name, name) for name in names):
+    if not any(same_name(call.name, name) for name in names):
         return False
     try:
         return _fits_schema(call, tools)
