@@ -89,6 +89,7 @@ def test_the_same_number_in_another_form_passes(gold: Any, completion: str) -> N
         "That adds up to 72.",
         "The answer is about 72.",
         "The answer is 72 or so.",
+        "The answer is 72!",
         "The answer is 72, or 72.0",
         "The answer is 72, but Natalia sold only 48 of them in April.",
         "The answer is 72 clips, of which she may have sold 24 in May.",

@@ -92,7 +92,7 @@ def _taken_back(said: FinalAnswer, plain: bool) -> Verdict | None:
     """A fail where words deny the answer, or offer another beside a number."""
     if plain and (word := doubt(said)):
         return failed(f"math.{word}")
-    denied = _DENIED.search(said.text[-_LONGEST:]) or _hedges.before(said.lead) == "negated"
+    denied = (not plain and _DENIED.search(said.text[-_LONGEST:])) or _hedges.before(said.lead) == "negated"
     return failed("math.negated") if denied else None
 
 

@@ -41,7 +41,7 @@ _SCALES: Final = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billio
 _CHAIN: Final = re.compile(r"(?:[\d\s.,$(){}+*/×÷^\u2212\u2013-]|(?<=\d)e(?=[-+\d])|\\times|\\cdot|\\div)*[=≈]")
 _OPERATOR: Final = re.compile(
     r"\s*(?:[-+*×÷^±\u2212\u2013]|\\times|\\cdot|\\div|/)\s*[$({]*\s*[-\u2212]?\.?\d"
-    r"|\s?(?:\\(?:sqrt|pi|ln|log|sin|cos|tan|binom|frac|infty)(?![A-Za-z])|[√π∞]|!(?=[\s$})]*[-+*/^×÷]|[\s$})]*\Z))"
+    r"|\s?(?:\\(?:sqrt|pi|ln|log|sin|cos|tan|binom|frac|infty)(?![A-Za-z])|[√π∞]|!(?=[\s$})]*[-+*/^×÷]))"
 )  # behind a number: it is the first part of an expression
 _PART: Final = re.compile(
     r"(?:\\(?:sqrt|ln|log|exp|sin|cos|tan|binom|sum|prod|int|lim)(?![A-Za-z])|√|\blog|\bsqrt|\bln)[\s\d_^{([\]]*\Z|\^[\s{(]*\Z"
@@ -182,7 +182,8 @@ def _first_number(marked: FinalAnswer) -> Found:
         match = _NUMBER.match(text, chain.end() + _blank(text, chain.end()))
         if match is None:
             return Found(None, "numeric.no_number")
-    if _OPERATOR.match(text, match.end()) or _PART.search(text, max(0, match.start() - 20), match.start()):
+    factorial = marked.form == "box" and text[match.end() :].lstrip(" $})").startswith("!")
+    if factorial or _OPERATOR.match(text, match.end()) or _PART.search(text, max(0, match.start() - 20), match.start()):
         return Found(None, "numeric.expression")
     if _RANGE.search(text, max(0, match.start() - 10), match.start()):
         return Found(None, "numeric.several")
