@@ -5,8 +5,8 @@
 
 A kind is a file of this folder with `check(task, completion) -> Verdict` and, where many at once are cheaper,
 `check_many(tasks, completions) -> list[Verdict]`; it is imported when a task asks for it. `register` adds kinds of
-one's own. Whatever a task or a completion holds, a verdict comes back: what a kind cannot cope with is undecided,
-never a fail and never an exception.
+one's own. Whatever a task or a completion holds, a verdict comes back, never an exception: what a kind cannot cope
+with is undecided, and a fail only where the task itself could be coped with (`_limits.hold`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Work that may not end, in a process that may be killed: hard limits of processor time, wall time and memory.
 
-    call("corpusforge.verify.math:decide", "4", "7^{7^{7^{7}}}")  ->  Exceeded("timeout"), and a fresh worker next time
+    call("corpusforge.verify.math:decide", "4", "7^{7^{7}}", True)  ->  Exceeded("timeout"), and a new worker next time
 
 Sympy on a hostile expression computes inside C for hours, where neither a signal handler nor a thread gets its turn;
 and `signal.alarm` works in no thread but the main one. So the work goes to a few worker processes over pipes, started
 when first needed and kept. The kernel ends a worker that uses too much processor time (RLIMIT_CPU: what a loaded
 machine does not change) and refuses it memory (RLIMIT_AS, POSIX getrlimit); a timer kills it by the clock. A worker
 ends when its standard input does, so none outlives the process that started it by more than its processor time.
+
+`hold` tells whose fault it is: an answer that goes over where the gold does not is a wrong one.
 """
 
 from __future__ import annotations
