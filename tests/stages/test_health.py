@@ -206,6 +206,14 @@ def test_code_is_kept_and_counted_where_nothing_can_be_confined(monkeypatch: pyt
     assert reason(code(1), undecided="drop") == "undecided"
 
 
+@pytest.mark.filterwarnings("ignore:CORPUSFORGE_SANDBOX")
+def test_figures_say_where_code_ran_if_it_was_not_behind_the_kernels_walls(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "code_ran" not in health(table([task(1, "numeric", answer="7")])).metrics
+    monkeypatch.setenv("CORPUSFORGE_SANDBOX", "unconfined")
+    assert "code_ran" not in health(table([task(1, "numeric", answer="7")])).metrics
+    assert health(table([code(1)])).metrics["code_ran"] == "unconfined"
+
+
 def test_a_kind_that_is_not_known_is_counted_apart() -> None:
     """No verdict on a verifier without one."""
     figures = health(table([task(1, "handwriting", answer="x")])).metrics["verifiers"]["handwriting"]

@@ -82,6 +82,13 @@ def test_tasks_whose_verifier_could_not_be_tried_are_told() -> None:
     assert warning in report_of(facts(metrics=metrics))["warnings"]
 
 
+@pytest.mark.parametrize(("ran", "told"), [(None, False), ("container", False), ("unconfined", True)])
+def test_code_that_ran_without_walls_is_told(ran: str | None, told: bool) -> None:
+    health = {**facts().metrics["health"], **({"code_ran": ran} if ran else {})}
+    warnings = report_of(facts(metrics={**facts().metrics, "health": health}))["warnings"]
+    assert any("without walls" in warning for warning in warnings) is told
+
+
 def test_shards_that_miss_a_row_do_not_add_up() -> None:
     report = report_of(facts(manifest={"build": "b1", "shards": [{"rows": 8}]}))
     assert not report["totals"]["adds_up"]

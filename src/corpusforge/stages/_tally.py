@@ -64,6 +64,11 @@ class Tally:
         self._flags.update(one.flags if one.healthy else [])
         self._flags["conflicting_gold"] += conflicting
 
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of verifiers that were counted."""
+        return sorted(self._kinds)
+
     def figures(self) -> dict[str, Any]:
         """Per kind of verifier what `_Kind` has, and how many tasks are questionable, by flag."""
         return {

@@ -135,7 +135,16 @@ def _decide(summary: pa.Table, config: HealthConfig, _inputs: Inputs, fetch: Fet
                 tally.add(one, conflicting=other is not None and not reason)
                 lines.add(int(tasks[number]), one, reason, _notes(one, other))
     speed = {"speed": tally.speed(time.monotonic() - began)} if len(tasks) else {}
-    return Decision(lines.verdicts(summary.num_rows), tally.figures() | speed)
+    return Decision(lines.verdicts(summary.num_rows), tally.figures() | _elsewhere(tally) | speed)
+
+
+def _elsewhere(tally: Tally) -> dict[str, str]:
+    """Where code ran, if there was any and it was not behind the kernel's walls: what a pass proves depends on it."""
+    from corpusforge.verify.health import CODE
+    from corpusforge.verify.sandbox import where
+
+    ran = where() if any(kind in CODE for kind in tally.kinds) else "confined"
+    return {} if ran == "confined" else {"code_ran": ran}
 
 
 def _batches(known: pa.Table, partner: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -36,6 +36,7 @@ BINS: Final = 10
 _WARNED: Final = 10  # lines of overrides.csv that warnings name, of each sort
 _OWN: Final = ("in", "kept", "dropped", "changed", "reasons", "by_source")
 _TOLD: Final = ("duplicates", "overrides")  # of dedupe, in parts of their own
+_OPEN: Final = "health: solutions ran without walls (CORPUSFORGE_SANDBOX=unconfined); a pass proves less"
 _INGEST_OWN: Final = ("records", "with_rows", "quarantined", "rows", "sources", "quarantine")
 
 Line = Mapping[str, Any]
@@ -344,7 +345,8 @@ def _untried(health: Mapping[str, Any]) -> list[str]:
         for rule, tasks in kind["undecided"].items():
             rules[rule] = rules.get(rule, 0) + tasks
     each = ", ".join(f"{rule} {tasks:,}" for rule, tasks in _ordered(rules).items())
-    return [f"verifiers of {sum(rules.values()):,} tasks could not be tried ({each}): see health"] if rules else []
+    said = [f"verifiers of {sum(rules.values()):,} tasks could not be tried ({each}): see health"] if rules else []
+    return [*said, *([_OPEN] if health.get("code_ran") == "unconfined" else [])]
 
 
 def _warnings(report: Mapping[str, Any], facts: Facts) -> list[str]:

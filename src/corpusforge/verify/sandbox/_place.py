@@ -52,6 +52,11 @@ def place() -> Place:
     return _place(os.environ.get(SETTING, "").strip() or "confined", os.environ.get(_engines.SETTING, ""))
 
 
+def where() -> str:
+    """The name of the one that is asked for: `confined`, `container` or `unconfined`. Raises ConfigError."""
+    return place().name
+
+
 @functools.cache
 def _place(told: str, engine: str) -> Place:
     del engine  # it is read where it is used; another one is another place
