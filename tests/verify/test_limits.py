@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from corpusforge.verify import Task, Verdict, _limits, passed, verify
+from corpusforge.verify import Task, Verdict, _limits, _workers, passed, verify
 from corpusforge.verify._limits import Exceeded, call, hold, spread
 
 
@@ -28,7 +28,7 @@ def test_a_call_returns_what_the_function_returns() -> None:
 
 def test_too_much_memory_is_said_and_the_worker_lives_on() -> None:
     before = call("os:getpid")
-    assert reason("builtins:bytearray", 2 * _limits.MEMORY) == "memory"
+    assert reason("builtins:bytearray", 2 * _workers.MEMORY) == "memory"
     assert call("os:getpid") == before
 
 
@@ -113,7 +113,7 @@ def test_no_other_call_runs_beside_one_that_is_held_alone() -> None:
         call("builtins:abs", -1)
         ended.append("other")
 
-    with _limits._pool.alone():
+    with _workers.pool.alone():
         threads = [threading.Thread(target=other) for _ in range(3)]
         for thread in threads:
             thread.start()

@@ -1,62 +1,34 @@
-"""Work that may not end, in a process that may be killed: hard limits of processor time, wall time and memory.
+"""Work that may not end, with hard limits of processor time, wall time and memory.
 
     call("corpusforge.verify.math:decide", "4", "7^{7^{7}}", True)  ->  Exceeded("timeout"), and a new worker next time
 
 Sympy on a hostile expression computes inside C for hours, where neither a signal handler nor a thread gets its turn;
-and `signal.alarm` works in no thread but the main one. So the work goes to a few worker processes over pipes, started
-when first needed and kept. The kernel ends a worker that uses too much processor time (RLIMIT_CPU: what a loaded
-machine does not change) and refuses it memory (RLIMIT_AS, POSIX getrlimit); a timer kills it by the clock. A worker
-ends when its standard input does, so none outlives the process that started it by more than its processor time.
+and `signal.alarm` works in no thread but the main one. So the work goes to a few worker processes (`_workers`).
 
 `hold` tells whose fault it is: an answer that goes over where the gold does not is a wrong one.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import importlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from corpusforge.errors import CorpusForgeError, WorkerError
+from corpusforge.errors import CorpusForgeError
+from corpusforge.verify import _workers
 from corpusforge.verify._verdict import Task, Verdict, undecided
+from corpusforge.verify._workers import Exceeded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-CPU_SECONDS: Final = 3  # of processor time for one call
+__all__ = ["ALONE_SECONDS", "WALL_SECONDS", "Exceeded", "call", "hold", "spread"]
+
 WALL_SECONDS: Final = 9.0  # by the clock for one call
 ALONE_SECONDS: Final = 60.0  # by the clock for a call that is held alone: processor time decides
-START_SECONDS: Final = 120.0  # by the clock for a worker to import what it needs
-MEMORY: Final = 1 << 30  # bytes of address space of a worker
-_MOST_WORKERS: Final = 4
-_PREPARE: Final = "prepare"  # the function of a module that imports what it needs
-_START: Final = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from corpusforge.verify._limits import serve; serve()"
-)
-
-
-class Exceeded(Exception):
-    """A call went over a limit; `reason` is `timeout`, `memory`, `crashed`, from `hold` also `error`.
-
-    `by_clock`: the clock ran out, not the processor time, which a busy machine may do to anything. `own`: see `hold`.
-    """
-
-    def __init__(self, reason: str, *, by_clock: bool = False, own: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.by_clock = by_clock
-        self.own = own
 
 
 def call(function: str, *arguments: Any) -> Any:
@@ -74,28 +46,32 @@ def hold(function: str, arguments: Sequence[Any], gold: Sequence[Any]) -> Any:
     `gold`. So an answer that cannot be checked is a wrong one, and a task that cannot be is nobody's fault. By
     the clock alone no answer is found wrong: that would depend on the machine.
     """
-    stops = _pool.stops
+    stops = _workers.pool.stops
     try:
         return _said(function, arguments, alone=False)
     except Exceeded:
-        if stops != _pool.stops or list(arguments) == list(gold) or not _stays_within(function, json.dumps(gold)):
+        if (
+            stops != _workers.pool.stops
+            or list(arguments) == list(gold)
+            or not _stays_within(function, json.dumps(gold))
+        ):
             raise
     try:
         return _said(function, arguments, alone=True)
     except Exceeded as over:
-        own = not over.by_clock and stops == _pool.stops
+        own = not over.by_clock and stops == _workers.pool.stops
         raise Exceeded(over.reason, by_clock=over.by_clock, own=own) from None
 
 
 @lru_cache(maxsize=4096)
 def _stays_within(function: str, arguments: str) -> bool:
     """Whether a call comes to its end within the limits, held alone if need be."""
-    stops = _pool.stops
+    stops = _workers.pool.stops
     for alone in (False, True):
         try:
             _said(function, json.loads(arguments), alone=alone)
         except Exceeded:
-            if stops != _pool.stops:
+            if stops != _workers.pool.stops:
                 raise  # interrupted: nothing was found out
         else:
             return True
@@ -107,7 +83,7 @@ def _said(function: str, arguments: Sequence[Any], *, alone: bool) -> Any:
     try:
         if not alone:
             return call(function, *arguments)
-        with _pool.alone():
+        with _workers.pool.alone():
             return _ask(function, arguments, ALONE_SECONDS)
     except CorpusForgeError:
         raise
@@ -116,14 +92,14 @@ def _said(function: str, arguments: Sequence[Any], *, alone: bool) -> Any:
 
 
 def _ask(function: str, arguments: Sequence[Any], seconds: float) -> Any:
-    worker = _pool.take()
+    worker = _workers.pool.take()
     try:
         worker.prepare(function.partition(":")[0])
         reply = worker.ask(function, arguments, seconds)
     except BaseException:
-        _pool.drop(worker)
+        _workers.pool.drop(worker)
         raise
-    _pool.give(worker)
+    _workers.pool.give(worker)
     if "error" in reply:
         if reply["error"] == "MemoryError":
             raise Exceeded("memory")
@@ -144,257 +120,13 @@ def spread(check: Callable[[Task, Any], Verdict], tasks: Sequence[Task], complet
             verdict = undecided(f"{task.kind}.error")
         return replace(verdict, seconds=time.perf_counter() - started)
 
-    threads = ThreadPoolExecutor(_pool.most)
+    threads = ThreadPoolExecutor(_workers.pool.most)
     try:
         return list(threads.map(one, tasks, completions))
     except BaseException as error:
         threads.shutdown(wait=False, cancel_futures=True)
         if not isinstance(error, Exception):
-            _pool.stop()  # Ctrl-C does not wait for calls that may take their nine seconds
+            _workers.pool.stop()  # Ctrl-C does not wait for calls that may take their nine seconds
         raise
     finally:
         threads.shutdown()
-
-
-class _Worker:
-    """A process that answers requests, one line of JSON each."""
-
-    def __init__(self) -> None:
-        self.prepared: set[str] = set()
-        environment = {
-            **os.environ,
-            # One order of sympy's sets and one result, whatever the caller's hash seed; no threads that take memory.
-            "PYTHONHASHSEED": "0",
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-        }
-        self.process = subprocess.Popen(  # noqa: S603 - our own module, by our own interpreter
-            [sys.executable, "-W", "ignore", "-c", _START, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # libraries print what they fail to parse, and no log may hold it
-            env=environment,
-            start_new_session=True,  # Ctrl-C in the terminal is the caller's to handle
-        )
-        try:
-            self._line(START_SECONDS)
-        except BaseException as error:
-            self.close()
-            if isinstance(error, Exceeded):
-                hint = "run `python -c 'import corpusforge.verify._limits'` and see what it says"
-                raise WorkerError("a verifier's worker process did not start", hint=hint) from None
-            raise
-
-    def prepare(self, module: str) -> None:
-        """Let the worker import what a module needs, once, outside the limits of a call."""
-        if module not in self.prepared:
-            self.ask(f"{module}:{_PREPARE}", [], START_SECONDS)
-            self.prepared.add(module)
-
-    def ask(self, function: str, arguments: Sequence[Any], seconds: float) -> dict[str, Any]:
-        """The reply. Raises Exceeded when the process ends before it replies."""
-        request = json.dumps([function, arguments]).encode() + b"\n"
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(request)
-            self.process.stdin.flush()
-        except OSError:
-            raise Exceeded("crashed") from None
-        reply: dict[str, Any] = json.loads(self._line(seconds))
-        return reply
-
-    def _line(self, seconds: float) -> bytes:
-        assert self.process.stdout is not None
-        over = threading.Event()
-
-        def stop() -> None:
-            over.set()
-            self.process.kill()
-
-        timer = threading.Timer(seconds, stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            line = self.process.stdout.readline()
-        finally:
-            timer.cancel()
-        if line.endswith(b"\n") and not over.is_set():
-            return line
-        self.process.kill()
-        ended = self.process.wait()
-        if over.is_set() or ended == -getattr(signal, "SIGXCPU", 0):
-            raise Exceeded("timeout", by_clock=over.is_set())
-        raise Exceeded("memory" if ended == -getattr(signal, "SIGKILL", 0) else "crashed")
-
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-
-
-class _Pool:
-    """Workers at rest, and how many there are."""
-
-    def __init__(self) -> None:
-        self.most = max(1, min(_MOST_WORKERS, os.cpu_count() or 1))
-        self.changed = threading.Condition()
-        self.resting: list[_Worker] = []
-        self.busy: set[_Worker] = set()
-        self.started = 0
-        self.lonely: int | None = None  # the thread whose call no other may run beside
-        self.running = 0
-        self.stops = 0  # how often all calls were ended from outside
-
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """While this lasts, no other thread gets a worker; it begins when none has one."""
-        with self.changed:
-            while self.lonely is not None:
-                self.changed.wait()
-            self.lonely = threading.get_ident()
-            try:
-                while self.running:
-                    self.changed.wait()
-            except BaseException:
-                self._sociable()
-                raise
-        try:
-            yield
-        finally:
-            with self.changed:
-                self._sociable()
-
-    def _sociable(self) -> None:
-        self.lonely = None
-        self.changed.notify_all()
-
-    def take(self) -> _Worker:
-        """A worker for one call; waits while all are busy."""
-        with self.changed:
-            while self.lonely not in (None, threading.get_ident()) or self.running >= self.most:
-                self.changed.wait()
-            self.running += 1
-        try:
-            return self._take()
-        except BaseException:
-            self._ended()
-            raise
-
-    def _take(self) -> _Worker:
-        with self.changed:
-            while self.resting:
-                worker = self.resting.pop()
-                if worker.alive():
-                    self.busy.add(worker)
-                    return worker
-                worker.close()  # ended while it rested
-                self.started -= 1
-            self.started += 1
-        try:
-            worker = _Worker()
-        except BaseException:
-            self._less()
-            raise
-        with self.changed:
-            self.busy.add(worker)
-        return worker
-
-    def give(self, worker: _Worker) -> None:
-        with self.changed:
-            self.busy.discard(worker)
-            self.resting.append(worker)
-        self._ended()
-
-    def drop(self, worker: _Worker) -> None:
-        with self.changed:
-            self.busy.discard(worker)
-        worker.close()
-        self._less()
-        self._ended()
-
-    def _ended(self) -> None:
-        with self.changed:
-            self.running -= 1
-            self.changed.notify_all()
-
-    def stop(self) -> None:
-        """End the calls that are under way: each is told that its worker crashed."""
-        with self.changed:
-            self.stops += 1
-            for worker in self.busy:
-                with contextlib.suppress(OSError):
-                    worker.process.kill()
-
-    def _less(self) -> None:
-        with self.changed:
-            self.started -= 1
-
-    def close(self) -> None:
-        with self.changed:
-            while self.resting:
-                self.resting.pop().close()
-                self.started -= 1
-
-
-def _after_fork() -> None:
-    """A forked child starts workers of its own: two processes on one pipe would read each other's replies."""
-    global _pool
-    for worker in _pool.resting:
-        worker.process.returncode = 0  # not this process's child: nothing to wait for
-    _pool = _Pool()
-
-
-_pool = _Pool()
-atexit.register(lambda: _pool.close())
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def serve() -> None:
-    """The worker: reads requests from standard input until it ends, writes replies to what was standard output."""
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a library that prints must not speak in the replies
-    _limit_memory()
-    replies.write(b'"ready"\n')
-    replies.flush()
-    for line in sys.stdin.buffer:
-        function, arguments = json.loads(line)
-        _answer(replies, function, arguments)
-
-
-def _answer(replies: IO[bytes], function: str, arguments: list[Any]) -> None:
-    try:
-        module, name = function.split(":")
-        run = getattr(importlib.import_module(module), name)
-        if name != _PREPARE:
-            _limit_time()
-        reply = json.dumps({"value": run(*arguments)})
-    except Exception as error:  # noqa: BLE001 - the name of the error is the answer; the worker lives on
-        reply = json.dumps({"error": type(error).__name__})
-    replies.write(reply.encode() + b"\n")
-    replies.flush()
-
-
-def _limit_memory() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows; systems without address space limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _limit_time() -> None:
-    """Processor seconds from now, after which the kernel ends this process."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        spent = int(used.ru_utime + used.ru_stime) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (spent + CPU_SECONDS, resource.getrlimit(resource.RLIMIT_CPU)[1]))
