@@ -15,7 +15,7 @@ from corpusforge.shapes.code import humaneval, mbpp
 from corpusforge.verify import sandbox, trial, verify, verify_many
 from corpusforge.verify._verdict import Task
 from corpusforge.verify.assert_tests import check, check_many
-from corpusforge.verify.sandbox._place import warned
+from corpusforge.verify.sandbox._place import SAID
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,7 @@ def test_without_code_there_is_nothing_to_run() -> None:
 
 def test_where_nothing_can_be_confined_nothing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("corpusforge.verify.sandbox._kernel.available", lambda: "no Landlock")
-    warned.cache_clear()
+    SAID.clear()
     with pytest.warns(RuntimeWarning, match="code is not run: no Landlock"):
         verdict = check(task("assert f() == 1"), fenced(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef f(): return 1"))
     assert (verdict.outcome, verdict.rule, list(tmp_path.iterdir())) == ("undecided", "code.unconfined", [])

@@ -144,6 +144,142 @@ def test_what_was_left_is_not_found_by_the_next(walls: Containers) -> None:
     assert {sandbox.run_in(walls.child, forks, limits=limits).stdout for _ in range(3)} == {b"3\n"}
 
 
+def test_when_another_wrote_is_not_told(walls: Containers) -> None:
+    told = "import os; print(os.stat('/scratch').st_mtime, os.stat('/dev/null').st_mtime)"
+    writes = f"import os\nopen('left', 'w').close()\nos.remove('left')\n{told}"
+    ran = [sandbox.run_in(walls.child, one).stdout for one in (told, writes, told)]
+    assert ran[0] == ran[2] != ran[1]
+
+
+def test_what_an_engine_puts_into_the_environment_is_not_there(walls: Containers) -> None:
+    ran = sandbox.run_in(walls.child, "import os; print(sorted(os.environ))")
+    assert ran.stdout == b"['HOME', 'LANG', 'PYTHONHASHSEED', 'TMPDIR']\n"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of x86_64")
+def test_a_program_that_may_fork_gets_no_rights_in_namespaces_of_its_own(walls: Containers) -> None:
+    program = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for number, flags in [(56, 1 << bit | 17) for bit in (17, 25, 26, 27, 28, 29, 30)] + [(56, 0x30000011), (435, 0)]:
+    given = (ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17)
+    made = libc.syscall(number, *([ctypes.byref(given), 88] if number == 435 else [ctypes.c_long(flags), *[None] * 4]))
+    if made == 0:
+        os._exit(0)
+    if made > 0:
+        print("made", number, hex(flags))
+print("done")"""
+    assert sandbox.run_in(walls.child, program, limits=Limits(processes=8)).stdout == b"done\n"
+
+
+def test_where_memory_runs_out_the_program_is_ended_and_the_container_stays(walls: Containers) -> None:
+    fills = """
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        held = b"x" * (300 * 2**20)
+        time.sleep(60)
+time.sleep(60)"""
+    limits = Limits(seconds=2, patience=1.5, processes=8)
+    kept = walls.pool(limits).take()
+    walls.pool(limits).give(kept)
+    assert sandbox.run_in(walls.child, fills, limits=limits).outcome in ("timeout", "killed")
+    again = walls.pool(limits).take()
+    walls.pool(limits).give(again)
+    assert kept is again
+
+
+class Wrapped:
+    """An engine whose command can be made to wait or to fail."""
+
+    def __init__(self, folder: Path, command: tuple[str, ...]) -> None:
+        self.acts, self.path = folder / "acts", folder / "an engine"
+        self.acts.touch()
+        text = f'#!/bin/sh\n. {shlex.quote(str(self.acts))}\nexec {shlex.join(command)} "$@"\n'
+        self.path.write_text(text, encoding="utf-8")
+        self.path.chmod(0o755)
+
+
+@pytest.fixture
+def wrapped(walls: Containers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wrapped]:
+    """Code runs in containers of an engine that can be told to wait or to fail."""
+    made = Wrapped(tmp_path, walls.engine)
+    monkeypatch.setenv(_place.SETTING, f"container:{engine.IMAGE}")
+    monkeypatch.setenv(_engines.SETTING, shlex.quote(str(made.path)))
+    where = _place.place()
+    assert where.fault() is None
+    yield made
+    made.acts.write_text("", encoding="utf-8")
+    assert isinstance(where, _place.Boxes)
+    where.containers.close()
+
+
+def test_a_container_that_starts_slowly_costs_a_program_no_time(wrapped: Wrapped) -> None:
+    wrapped.acts.write_text("sleep 2\n", encoding="utf-8")
+    assert assert_tests.check_many([ASSERTS], [GOOD], SHORT)[0].outcome == "pass"
+
+
+def test_where_an_engine_stops_working_nothing_is_decided_and_a_warning_says_why(wrapped: Wrapped) -> None:
+    where = _place.place()
+    assert isinstance(where, _place.Boxes)
+    where.containers.close()
+    _place.SAID.clear()
+    wrapped.acts.write_text("echo cannot connect to the daemon >&2\nexit 1\n", encoding="utf-8")
+    with pytest.warns(RuntimeWarning, match="cannot connect to the daemon") as seen:
+        found = assert_tests.check_many([ASSERTS] * 12, [GOOD] * 12)
+    assert {one.rule for one in found} == {"code.unconfined"}
+    assert len(seen) == 1
+
+
+def test_a_container_that_somebody_ends_decides_nothing_about_a_solution(asked: None, walls: Containers) -> None:
+    slow = GOOD.replace("    return", "    import time\n    time.sleep(0.3)\n    return")
+    where = _place.place()
+    assert isinstance(where, _place.Boxes)
+    made: list[str] = []
+    taken = where.containers.child
+
+    def child(*given: Any) -> Any:
+        one = taken(*given)
+        enter = type(one).__enter__
+
+        def entered() -> Any:
+            enter(one)
+            if not made:
+                made.append(one._container.name)
+                subprocess.run([*walls.engine, "kill", made[0]], capture_output=True, check=True)
+            return one
+
+        one.__class__ = type("Killed", (type(one),), {"__enter__": lambda _: entered()})
+        return one
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(where.containers, "child", child)
+        assert assert_tests.check(ASSERTS, slow).outcome == "pass"
+    assert made
+
+
+def test_containers_of_few_sizes_are_kept(walls: Containers) -> None:
+    for more in range(_containers._SIZES + 2):
+        assert sandbox.run_in(walls.child, "print(1)", limits=Limits(memory_mib=100 + more)).stdout == b"1\n"
+    assert len(walls._pools) == _containers._SIZES
+
+
+def test_a_fork_that_lives_on_does_not_keep_containers(walls: Containers) -> None:
+    assert sandbox.run_in(walls.child, "print(1)").stdout == b"1\n"
+    fork = os.fork()
+    if fork == 0:
+        time.sleep(60)
+        os._exit(0)
+    try:
+        start = time.monotonic()
+        walls.close()
+        assert time.monotonic() - start < _containers._LEAVING
+        assert names(walls.engine, os.getpid()) == []
+    finally:
+        os.kill(fork, signal.SIGKILL)
+        os.waitpid(fork, 0)
+
+
 def test_random_numbers_begin_the_same(asked: None) -> None:
     tests = ["import random\nassert f() == random.random()"]
     code = "```python\nimport random\ndef f():\n    return random.random()\n```"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import marshal
 import os
+import resource
 import sys
 import tempfile
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from corpusforge.cli import main
 from corpusforge.errors import ConfigError
 from corpusforge.verify import assert_tests, sandbox, verify
 from corpusforge.verify._verdict import Task
-from corpusforge.verify.sandbox import Limits, _child, _engines, _filters, _place
+from corpusforge.verify.sandbox import Limits, _child, _containers, _engines, _filters, _place
 from corpusforge.verify.sandbox._unconfined import Unconfined
 
 if TYPE_CHECKING:
@@ -34,11 +36,11 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No setting, and no memory of one."""
     monkeypatch.delenv(_place.SETTING, raising=False)
     monkeypatch.delenv(_engines.SETTING, raising=False)
-    for cached in (_place._place, _place.warned):
-        cached.cache_clear()
+    _place._place.cache_clear()
+    _place.SAID.clear()
     yield
-    for cached in (_place._place, _place.warned):
-        cached.cache_clear()
+    _place._place.cache_clear()
+    _place.SAID.clear()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,19 @@ def test_the_setting_says_where(told: str, kind: type, monkeypatch: pytest.Monke
     assert type(_place.place()) is kind
 
 
-@pytest.mark.parametrize("told", ["none", "off", "0", "container:", "unconfined:", "Unconfined", "confined,unconfined"])
+@pytest.mark.parametrize(
+    "told",
+    [
+        *("none", "off", "0", "container:", "unconfined:", "Unconfined", "confined,unconfined"),
+        *(
+            "container:-v=/:/host",
+            "container:--privileged",
+            "container: python",
+            "container:a b",
+            "container:a\x1b[31m",
+        ),
+    ],
+)
 def test_a_setting_that_is_none_stops_the_run(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(_place.SETTING, told)
     with pytest.raises(ConfigError, match=_place.SETTING):
@@ -95,12 +109,114 @@ def test_code_is_not_run_where_its_walls_are_not_to_be_had(
 
 def test_an_engine_that_fails_is_named_with_what_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = tmp_path / "engine"
-    said = "echo starting >&2\necho Error: no such image here >&2\necho see the manual >&2"
+    said = "echo starting >&2\necho Error: no such image here >&2\necho Try \\`engine help\\` >&2"
     script.write_text(f"#!/bin/sh\n{said}\nexit 125\n", encoding="utf-8")
     script.chmod(0o755)
     monkeypatch.setenv(_place.SETTING, "container:some:image")
     monkeypatch.setenv(_engines.SETTING, str(script))
     assert _place.place().fault() == "a container of some:image does not start: Error: no such image here"
+
+
+def engine_that(says: str, folder: Path) -> str:
+    script = folder / "engine"
+    script.write_text(f"#!/bin/sh\n{says}\n", encoding="utf-8")
+    script.chmod(0o755)
+    return str(script)
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (
+            "echo docker: no such image >&2; echo >&2; echo \"Run 'docker run --help' for more information\" >&2",
+            "no such",
+        ),
+        ("echo Unknown option: -P >&2; echo usage: python3 >&2; echo 'Try `python -h'\\'' for more' >&2", "option: -P"),
+        ("exec yes", "it says what it was not asked"),
+        ("yes 'a long line of errors' | head -c 9000000 >&2", "a long line"),
+        ("printf '\\033[31mred\\n' >&2", r"\[31mred"),
+        ("sleep 1000", "it says nothing"),
+        ("exit 0", "it says nothing"),
+    ],
+)
+def test_an_engine_that_talks_nonsense_or_hangs_is_left_alone(
+    says: str, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("_PATIENCE", "_LEAVING"):
+        monkeypatch.setattr(_containers, name, 0.5)
+    monkeypatch.setenv(_place.SETTING, "container:some:image")
+    monkeypatch.setenv(_engines.SETTING, engine_that(says, tmp_path))
+    start = time.monotonic()
+    with pytest.warns(RuntimeWarning, match=f"some:image does not start: .*{reason}"):
+        assert assert_tests.check(ADD, GOOD).rule == "code.unconfined"
+    assert time.monotonic() - start < 20
+
+
+def test_an_engine_that_fails_again_and_again_is_given_a_rest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    walls = _containers.Containers((engine_that("echo x >> $0.asked; exit 1", tmp_path),), "some:image")
+    for _ in range(3 * _containers._FAILURES):
+        with pytest.raises(RuntimeError):
+            sandbox.run_in(walls.child, "print(1)")
+    asked = (tmp_path / "engine.asked").read_text(encoding="utf-8").count("x")
+    assert asked == _containers._FAILURES
+    monkeypatch.setattr(_containers, "_REST", 0.0)
+    with pytest.raises(RuntimeError, match="it says nothing"):
+        sandbox.run_in(walls.child, "print(1)")
+
+
+def test_an_engine_that_is_no_command_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(_place.SETTING, "container:some:image")
+    monkeypatch.setenv(_engines.SETTING, "podman --runtime 'crun")
+    with pytest.raises(ConfigError, match=f"{_engines.SETTING}.*is no command"):
+        assert_tests.check(ADD, GOOD)
+
+
+@pytest.mark.parametrize("told", ["confined", "unconfined"])
+@pytest.mark.filterwarnings("ignore:CORPUSFORGE_SANDBOX")
+def test_a_process_may_have_more_files_open_than_select_knows(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if told == "confined" and sandbox.available() is not None:
+        pytest.skip("code cannot be confined here")
+    monkeypatch.setenv(_place.SETTING, told)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < 1300:
+        pytest.skip("so many cannot be opened here")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1300, most))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        rolls = GOOD.replace("def", "import random\ndef", 1)
+        assert {one.rule for one in assert_tests.check_many([ADD] * 2, [GOOD, rolls])} == {"code.tests"}
+    finally:
+        for one in held:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.filterwarnings("ignore:CORPUSFORGE_SANDBOX")
+def test_tests_that_ask_without_end_are_ended(unwalled: Path) -> None:
+    floods = """
+import os, threading, time
+threading.Thread(target=add, args=(1, 1), daemon=True).start()
+time.sleep(0.3)
+frame = (65536).to_bytes(4, "big") + bytes(65536)
+while True:
+    for at in (3, 4):
+        try:
+            os.write(at, frame)
+        except OSError:
+            pass
+assert add(1, 1) == 2"""
+    deaf = "```python\nimport time\ndef add(a, b):\n    time.sleep(60)\n```"
+    limits = Limits(seconds=9, patience=3)
+    assert assert_tests.check_many([Task("assert_tests", {"tests": [floods]})], [deaf], limits)[0].rule == "code.output"
+
+
+def test_threads_say_it_once_together(unwalled: Path) -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(lambda _: assert_tests.check(ADD, GOOD).outcome == "pass", range(8)))
+    assert len([one for one in seen if _place.SETTING in str(one.message)]) == 1
 
 
 def test_an_engine_is_asked_for_by_words_that_they_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import marshal
+import math
 import select
 import signal
 import time
@@ -24,7 +25,7 @@ from corpusforge.verify.sandbox import _scratch
 from corpusforge.verify.sandbox._limits import Limits, Ran
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import CodeType, TracebackType
     from typing import Self
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 _TICK: Final = 0.02  # seconds between two looks at the scratch folder
 _CHUNK: Final = 65536
 _RANDOM: Final = (b"random", b"secrets", b"uuid")  # a program with such a word gets the same numbers in every run
+
+
+class Gone(RuntimeError):
+    """What a program ran in is not there any more, or does not answer: the program, or somebody else, ended it."""
 
 
 class Child(ABC):
@@ -123,7 +128,7 @@ def pump(*children: Child, deadline: float) -> None:
     now = time.monotonic()
     readable = {child.output: child for child in children if not child.silent}
     writable = {child.input: child for child in children if child.unsent}
-    ready, free, _ = select.select([*readable], [*writable], [], max(0.0, min(_TICK, deadline - now)))
+    ready, free = wait(readable, writable, max(0.0, min(_TICK, deadline - now)))
     for stream in ready:
         readable[stream].receive()
     for stream in free:
@@ -135,11 +140,26 @@ def pump(*children: Child, deadline: float) -> None:
             child.trouble = "timeout"
 
 
+def wait(reading: Iterable[Any], writing: Iterable[Any], seconds: float) -> tuple[list[Any], list[Any]]:
+    """Wait for the first of some files: those that can be read, and those that can be written, by now.
+
+    By poll(2): select(2) knows no descriptor above 1,023, and a trainer may have more files open than that.
+    """
+    poll, asked = select.poll(), [(one, select.POLLIN) for one in reading]
+    asked += [(one, select.POLLOUT) for one in writing]
+    for stream, event in asked:
+        poll.register(stream, event)
+    found = {descriptor for descriptor, _ in poll.poll(math.ceil(seconds * 1000))}
+    there = [(stream, event) for stream, event in asked if stream.fileno() in found]
+    return [s for s, event in there if event == select.POLLIN], [s for s, event in there if event == select.POLLOUT]
+
+
 def run_in(kind: Callable[..., Child], program: str, stdin: bytes = b"", limits: Limits | None = None) -> Ran:
     """Run a program in a confined process of a kind, and wait for its end."""
-    start, limits = time.monotonic(), limits or Limits()
-    deadline = start + limits.seconds * limits.patience
+    limits = limits or Limits()
     with kind(MAIN, {"program": program, "__name__": "__main__"}, limits) as child:
+        start = time.monotonic()  # not of the walls, whose start may take longer than the program
+        deadline = start + limits.seconds * limits.patience
         child.outbox += stdin
         child.close_when_sent = True
         while not child.ended:

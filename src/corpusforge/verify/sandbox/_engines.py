@@ -14,6 +14,7 @@ import shlex
 import shutil
 from typing import TYPE_CHECKING, Final
 
+from corpusforge.errors import ConfigError
 from corpusforge.verify.sandbox._child import boot
 from corpusforge.verify.sandbox._walls import environment
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from corpusforge.verify.sandbox._limits import Limits
 
 SETTING: Final = "CORPUSFORGE_CONTAINER_ENGINE"
+# Lines that engines and Python end with when they are asked for the wrong thing.
+HELP: Final = ("See '", "Run '", "Try `", "usage:", "Usage:")
 _KNOWN: Final = ("docker", "podman", "nerdctl")
 _SCRATCH: Final = "/scratch"
 _SHUT: Final = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - where Podman would let everybody write
@@ -31,9 +34,13 @@ _PROCESSES: Final = 64  # threads count
 
 
 def found() -> tuple[str, ...] | None:
-    """The command of an engine, with its options; None where none is installed."""
+    """The command of an engine, with its options; None where none is installed. Raises ConfigError for no command."""
     if told := os.environ.get(SETTING, "").strip():
-        return tuple(shlex.split(told))
+        try:
+            return tuple(shlex.split(told))
+        except ValueError as error:
+            hint = "set it to podman, or to a command with its options; see docs/verifiers.md"
+            raise ConfigError(f"{SETTING}: {told[:80]!r} is no command: {error}", hint=hint) from None
     return next(((name,) for name in _KNOWN if shutil.which(name)), None)
 
 

@@ -28,7 +28,7 @@ _NUMBERS: Final[dict[str, dict[str, int]]] = {
     | {"request_key": 249, "ptrace": 101, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298}
     | {"userfaultfd": 323, "prlimit64": 302, "sched_setaffinity": 203, "setpriority": 141, "sched_setattr": 314}
     | {"sync": 162, "syncfs": 306, "io_setup": 206, "inotify_init": 253, "inotify_init1": 294, "modify_ldt": 154}
-    | {"seccomp": 317, "fanotify_init": 300}
+    | {"seccomp": 317, "fanotify_init": 300, "utimensat": 280, "utime": 132, "utimes": 235, "futimesat": 261}
     | _NEWER,
     "aarch64": {"clone": 220, "prctl": 167, "ioctl": 29, "fcntl": 25, "execve": 221, "execveat": 281}
     | {"socket": 198, "connect": 203, "bind": 200}
@@ -36,10 +36,12 @@ _NUMBERS: Final[dict[str, dict[str, int]]] = {
     | {"request_key": 218, "ptrace": 117, "unshare": 97, "setns": 268, "bpf": 280, "perf_event_open": 241}
     | {"userfaultfd": 282, "prlimit64": 261, "sched_setaffinity": 122, "setpriority": 140, "sched_setattr": 274}
     | {"sync": 81, "syncfs": 267, "io_setup": 0, "inotify_init1": 26, "seccomp": 277, "fanotify_init": 262}
+    | {"utimensat": 88}
     | _NEWER,
 }
 _X32: Final = 0x40000000  # the second set of numbers of x86
 _THREAD: Final = 0x10000  # CLONE_THREAD
+_NAMESPACES: Final = 0x7E020000  # CLONE_NEW…: rights of its own, as far as a namespace reaches
 _SAFE: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # is it a terminal, how wide, bytes to read, flags
 _ROBBING: Final = (8, 10, 15, 1024, 1026, 1031)  # whom to signal and how, leases, notices, longer pipes
 
@@ -58,6 +60,8 @@ class Rule(NamedTuple):
     """Values with which it is refused."""
     bits: int = 0
     """It is let through if one of these is set."""
+    barred: int = 0
+    """It is refused if one of these is set."""
 
 
 _NARROW: Final = (
@@ -70,18 +74,15 @@ _NARROW: Final = (
     Rule("fcntl", place=1, never=_ROBBING),
 )
 _DEATH: Final = Rule("prctl", place=0, never=(1,))  # PR_SET_PDEATHSIG
-_ALONE: Final = (
-    Rule("fork"),
-    Rule("vfork"),
-    Rule("clone3", error=_ENOSYS),  # its flags lie in memory; the C library then takes clone
-    Rule("clone", place=0, bits=_THREAD),
-    _DEATH,
-)
+_UNREAD: Final = Rule("clone3", error=_ENOSYS)  # its flags lie in memory; the C library then takes clone
+_ALONE: Final = (Rule("fork"), Rule("vfork"), _UNREAD, Rule("clone", place=0, bits=_THREAD), _DEATH)
+_FORKING: Final = (_UNREAD, Rule("clone", place=0, barred=_NAMESPACES))
 _LASTING: Final = (
     *("shmget", "semget", "msgget", "mq_open", "memfd_create", "add_key", "keyctl", "request_key"),
     *("ptrace", "unshare", "setns", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup"),
     *("prlimit64", "sched_setaffinity", "setpriority", "sched_setattr", "pidfd_open", "memfd_secret", "io_setup"),
     *("sync", "syncfs", "inotify_init", "inotify_init1", "fanotify_init", "modify_ldt", "seccomp"),
+    *("utimensat", "utime", "utimes", "futimesat"),  # of devices, too
 )
 
 
@@ -97,7 +98,7 @@ def alone() -> bytes:
 
 def boxed(*, alone: bool = True) -> dict[str, bytes]:
     """The filter of a program in a container, for each machine: what is inside may be another than what is outside."""
-    rules = (*_NARROW, *(_ALONE if alone else ()), *(Rule(call) for call in _LASTING))
+    rules = (*_NARROW, *(_ALONE if alone else _FORKING), *(Rule(call) for call in _LASTING))
     return {machine: program(rules, machine) for machine in _NUMBERS}
 
 
@@ -128,6 +129,8 @@ def _body(rule: Rule) -> list[_Step]:
     if rule.place < 0:
         return [refuse]
     argument = (_LOAD, 0, 0, 16 + 8 * rule.place)  # its lower half: all that these calls look at
+    if rule.barred:
+        return [argument, (_ANY_BIT, 0, 1, rule.barred), refuse, allow]
     if rule.bits:
         return [argument, (_ANY_BIT, 0, 1, rule.bits), allow, refuse]
     values = rule.only or rule.never

@@ -14,14 +14,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import select
 import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify.sandbox import _filters, _kernel, _scratch
-from corpusforge.verify.sandbox._child import Child, payload, run_in, source, told
+from corpusforge.verify.sandbox._child import Child, payload, run_in, source, told, wait
 from corpusforge.verify.sandbox._limits import Limits
 from corpusforge.verify.sandbox._pool import Pool
 from corpusforge.verify.sandbox._proof import open_walls
@@ -90,7 +89,7 @@ class Zygote:
 
     def waits(self) -> bool:
         """Whether it lives and has nothing to say."""
-        return not select.select([self._process.stdout], [], [], 0)[0]
+        return not wait([self._process.stdout], [], 0)[0]
 
     def fork(self) -> int:
         """Make a child, which takes the pipes and the scratch folder: its process id."""
@@ -107,8 +106,11 @@ class Zygote:
 
     def answer(self, seconds: float) -> int | None:
         """The wait status that was asked for; None when there is none yet."""
-        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        ready, _ = wait([self._process.stdout], [], seconds)
         return self._number() if ready else None
+
+    def leave(self) -> None:
+        """Nothing: it ends at once when it is closed."""
 
     def close(self) -> None:
         """End it with all its children, and remove its folder."""
@@ -123,7 +125,7 @@ class Zygote:
             left = left[self._process.stdin.write(left) :]
 
     def _number(self) -> int:
-        ready, _, _ = select.select([self._process.stdout], [], [], _PATIENCE)
+        ready, _ = wait([self._process.stdout], [], _PATIENCE)
         line = self._process.stdout.read(32) if ready else b""  # a line as it was written: one at a time, and short
         if not line.endswith(b"\n"):
             raise RuntimeError("a zygote does not answer")

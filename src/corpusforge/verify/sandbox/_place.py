@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SETTING: Final = "CORPUSFORGE_SANDBOX"
 _BEGIN: Final = "import sys; sys.modules[role].main(plan)"
 _SEED: Final = "import random; random.seed(0)\n"  # of `random` itself; not of os.urandom and what comes from it
+_IMAGE: Final = re.compile(r"[A-Za-z0-9\[][!-~]*")  # what an engine cannot take for an option
 _HINT: Final = "set it to confined, container:IMAGE or unconfined; see docs/verifiers.md"
 
 
@@ -65,7 +67,7 @@ def _place(told: str, engine: str) -> Place:
         return Kernel()
     if told == "unconfined":
         return Unwalled()
-    if name == "container" and (image or told == "container"):
+    if name == "container" and (_IMAGE.fullmatch(image) or told == "container"):
         return Boxes(image or "python:{}.{}-slim".format(*sys.version_info))
     raise ConfigError(f"{SETTING}: {told[:80]!r} is no place to run code in", hint=_HINT)
 
@@ -133,10 +135,14 @@ def _seeded(make: Callable[[str], Child]) -> Child:
     return make(_SEED) if wants_random(child.outbox) else child
 
 
-@functools.cache
-def warned(said: str) -> None:
-    """Say so, once."""
-    warnings.warn(said, RuntimeWarning, stacklevel=2)
+SAID: Final[dict[str, object]] = {}
+
+
+def warned(said: str, about: str = "") -> None:
+    """Say so, once in this process: once about one thing, if that is named."""
+    mine = object()
+    if SAID.setdefault(about or said, mine) is mine:  # which is one step, whatever threads do
+        warnings.warn(said, RuntimeWarning, stacklevel=2)
 
 
 @functools.cache

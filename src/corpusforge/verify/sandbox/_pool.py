@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
@@ -29,6 +30,9 @@ class Resting(Protocol):
     def waits(self) -> bool:
         """Whether it lives and has nothing to say."""
 
+    def leave(self) -> None:
+        """Begin to end, without waiting for it."""
+
     def close(self) -> None:
         """End it, with all that belongs to it."""
 
@@ -41,12 +45,14 @@ class Pool(Generic[One]):
 
     def __init__(self, make: Callable[[], One]) -> None:
         self._make = make
+        self._most = _RESTING
         self._rest: list[One] = []
         self._inherited: list[One] = []
         self._begin()
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._leave)
+            leave = weakref.WeakMethod(self._leave)
+            os.register_at_fork(after_in_child=lambda: (mine := leave()) and mine())
 
     def take(self) -> One:
         """One that nobody else has. Raises what starting one raises."""
@@ -55,7 +61,12 @@ class Pool(Generic[One]):
                 one: One | None = self._rest.pop() if self._rest else None
             if one is None:
                 made: Future[One] = self._starter.submit(self._make)
-                return made.result()
+                try:
+                    return made.result()
+                except BaseException:  # Ctrl-C: what comes up yet has nobody to give it back
+                    if not made.cancel():
+                        made.add_done_callback(self._unclaimed)
+                    raise
             if one.waits():
                 return one
             one.close()
@@ -63,7 +74,7 @@ class Pool(Generic[One]):
     def give(self, one: One) -> None:
         """Take it back."""
         with self._lock:
-            if len(self._rest) < _RESTING:
+            if len(self._rest) < self._most:
                 return self._rest.append(one)
         one.close()
 
@@ -72,7 +83,19 @@ class Pool(Generic[One]):
         with self._lock:
             resting, self._rest = self._rest, []
         for one in resting:
+            one.leave()
+        for one in resting:
             one.close()
+
+    def retire(self) -> None:
+        """End those that rest, and those that are out when they come back."""
+        self._most = 0
+        atexit.unregister(self.close)
+        self.close()
+
+    def _unclaimed(self, made: Future[One]) -> None:
+        if made.exception() is None:
+            self.give(made.result())
 
     def _begin(self) -> None:
         self._lock = threading.Lock()

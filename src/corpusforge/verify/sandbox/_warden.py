@@ -43,6 +43,7 @@ class _Child:
             """What a fork does with itself: becomes nobody, within limits, and runs what it is sent."""
             os.chdir(_SCRATCH)
             hold(limits)
+            _first_to_die()
             os.setgroups([])
             os.setresgid(_NOBODY, _NOBODY, _NOBODY)
             os.setresuid(_NOBODY, _NOBODY, _NOBODY)
@@ -85,8 +86,26 @@ class _Child:
         os.close(self.output)
         if not self.closed:
             os.close(self.input)
-        clean = not any(os.path.isdir(path) and os.listdir(path) for path in _LEFT)  # noqa: PTH112, PTH208
-        _say(b"x", b"%d %d" % (status, clean))
+        os.utime(_SCRATCH, (0, 0))  # when it wrote something last is nobody's business
+        _say(b"x", b"%d %d" % (status, not any(map(_holds, _LEFT))))
+
+
+def _holds(path: str) -> bool:
+    """Whether there is anything in a folder, of which there may be millions."""
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is not None
+    except FileNotFoundError:
+        return False
+
+
+def _first_to_die() -> None:
+    """Where memory runs out in the container, it is this process that is ended, not the first one."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+            file.write("1000")
+    except OSError:
+        return
 
 
 def _kill_all() -> None:
@@ -105,14 +124,17 @@ def _say(letter: bytes, data: bytes) -> None:
         left = left[os.write(1, left) :]
 
 
-def main(plan: tuple[list[str], dict[str, bytes], dict[str, bytes]]) -> None:
+def main(plan: tuple[list[str], list[str], dict[str, bytes], dict[str, bytes]]) -> None:
     """Do what the frames say until standard input ends.
 
-    `plan`: modules to import before, and by machine the filter of a child that may not fork, and of one that may.
+    `plan`: modules to import before; what children find in their environment, whatever else the image or the engine
+    has put there; and by machine the filter of a child that may not fork, and of one that may.
     """
-    imports, *filters = plan
+    imports, known, *filters = plan
     for name in imports:
         importlib.import_module(name)
+    for name in {*os.environ} - {*known}:
+        del os.environ[name]
     os.chmod(_SCRATCH, 0o1777)  # noqa: PTH101, S103 - an engine gives it the mode of a folder that the image has there
     bell, ringer = os.pipe()
     for end in (bell, ringer):

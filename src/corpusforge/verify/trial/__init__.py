@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from corpusforge.verify._python import said
 from corpusforge.verify._verdict import Verdict, failed, passed, undecided
 from corpusforge.verify.sandbox import Limits
-from corpusforge.verify.sandbox._child import pump
+from corpusforge.verify.sandbox._child import Gone, pump
 from corpusforge.verify.sandbox._place import place, warned
 from corpusforge.verify.trial._pack import pack
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from corpusforge.verify.sandbox._place import Place
 
 _QUESTION: Final = 4 * 2**20  # bytes; the longest that a test may hand to a solution at once
+_TRIES: Final = 3  # somebody else can end the containers of a trial, one after the other
 _WORDS: Final = {
     pack(word, lambda _: b""): word for word in ("passed", "failed", "raised", "missing", "unreached", "nothing_called")
 }
@@ -50,7 +51,7 @@ class Trial:
     """Whether tests take more than one name from the solution: `decode(encode(x)) == x` says little then."""
 
 
-_FORCED: Final = frozenset(f"code.{how}" for how in ("crashed", "killed", "timeout", "exited", "raised"))
+_FORCED: Final = frozenset(f"code.{how}" for how in ("crashed", "killed", "timeout", "exited", "raised", "unconfined"))
 
 
 def verdicts(
@@ -93,7 +94,7 @@ def _keep_to(processor: int) -> None:
 
 def _forced(verdict: Verdict) -> bool:
     """Whether it was not values that decided: a busy machine can end a right solution, so it is held again, alone."""
-    return verdict.outcome == "fail" and verdict.rule in _FORCED
+    return verdict.rule in _FORCED
 
 
 def _hold(make: Callable[[], Trial | Verdict], where: Place, limits: Limits, stopped: threading.Event) -> Verdict:
@@ -102,10 +103,19 @@ def _hold(make: Callable[[], Trial | Verdict], where: Place, limits: Limits, sto
     if isinstance(trial, Verdict):
         return trial
     try:
-        word = settle(trial, where, limits, stopped)
-    except (OSError, RuntimeError):  # no process or descriptor is left on this machine: nothing is known
+        word = _settled(trial, where, limits, stopped)
+    except (OSError, RuntimeError) as error:  # no process or descriptor is left on this machine: nothing is known
+        warned(f"code is not run: {type(error).__name__}: {error}", about=where.name)
         return undecided("code.unconfined")
     return replace(_verdict(word, trial.shared), seconds=time.monotonic() - start)
+
+
+def _settled(trial: Trial, where: Place, limits: Limits, stopped: threading.Event) -> str:
+    """What became of a trial; of one that loses its walls again and again, that it ends them."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(Gone):
+            return settle(trial, where, limits, stopped)
+    return "killed"
 
 
 def _verdict(said: str, shared: bool = False) -> Verdict:
@@ -121,21 +131,27 @@ def settle(trial: Trial, where: Place, limits: Limits, stopped: threading.Event 
 
     When `stopped` is set by another thread the trial ends at once, as if its time were up.
     """
-    deadline, answer = time.monotonic() + limits.seconds * limits.patience, limits.output_kib * 1024
+    answer = limits.output_kib * 1024
     with where.child("_solver", trial.solver, limits) as solver, where.child("_judge", trial.judge, limits) as judge:
+        deadline = time.monotonic() + limits.seconds * limits.patience  # not of the walls, which may take their time
+        asked = answered = 0  # bytes since the other side said something: they take turns
         while not (solver.ended or judge.ended):
             pump(solver, judge, deadline=0.0 if stopped and stopped.is_set() else deadline)
             for frame in _frames(judge, _QUESTION):
                 if frame[4:5] == b"!":
                     return _WORDS.get(frame[5:], "raised")
                 solver.outbox += frame
+                asked, answered = asked + len(frame), 0
             for frame in _frames(solver, answer):
                 if frame[4:5] != b"!":
                     judge.outbox += frame
+                    asked, answered = 0, answered + len(frame)
                 elif frame[5:] != _LOADED:
                     return "raised"
-            if len(judge.outbox) > 2 * answer:  # answers to nothing
+            if max(answered, len(judge.outbox)) > 2 * answer:  # to nothing
                 solver.trouble = solver.trouble or "output"
+            if asked > 2 * _QUESTION:
+                judge.trouble = judge.trouble or "output"
         if solver.ended:
             return solver.finish(deadline)[0]
         return _without_verdict(judge, deadline)
