@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.verify.sandbox import _scratch
 from corpusforge.verify.sandbox._child import Child, boot, payload, told
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from corpusforge.verify.sandbox._limits import Limits, Outcome
+
+
+_TICK: Final = 0.002  # seconds between two looks whether it has ended
 
 
 class Unconfined(Child):
@@ -65,15 +68,22 @@ class Unconfined(Child):
     def finish(self, deadline: float) -> tuple[Outcome, int | None]:
         """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
         assert self._process is not None
-        try:
-            code = None if self.trouble else self._process.wait(max(0.001, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            code = None
+        ended = not self.trouble and _over(self._process, deadline)
         self._kill(self._process)
-        return (self.trouble or "timeout", None) if code is None else told(code)
+        return told(self._process.returncode) if ended else (self.trouble or "timeout", None)
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
-        """End it with its group, of which it is the leader."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        """End it with its group, of which it is the leader; once, for then the number may be another's."""
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _over(process: subprocess.Popen[bytes], deadline: float) -> bool:
+    """Wait for its end; it keeps its number until its group is killed."""
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_TICK)
+    return True
