@@ -172,7 +172,11 @@ print("done")"""
     assert sandbox.run_in(walls.child, program, limits=Limits(processes=8)).stdout == b"done\n"
 
 
-def test_where_memory_runs_out_the_program_is_ended_and_the_container_stays(walls: Containers) -> None:
+def test_where_memory_runs_out_the_program_is_ended_and_the_container_stays(
+    walls: Containers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    walls.close()
     fills = """
 import os, time
 for _ in range(8):
@@ -187,6 +191,7 @@ time.sleep(60)"""
     again = walls.pool(limits).take()
     walls.pool(limits).give(again)
     assert kept is again
+    assert list(tmp_path.iterdir()) == []
 
 
 class Wrapped:

@@ -129,6 +129,7 @@ class Container:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
+                cwd=tempfile.gettempdir(),  # where memory runs out, Podman leaves a file where it was started
                 start_new_session=True,
             )
         except BaseException:

@@ -37,7 +37,8 @@ def found() -> tuple[str, ...] | None:
     """The command of an engine, with its options; None where none is installed. Raises ConfigError for no command."""
     if told := os.environ.get(SETTING, "").strip():
         try:
-            return tuple(shlex.split(told))
+            first, *options = shlex.split(told)
+            return os.path.abspath(first) if os.sep in first else first, *options  # noqa: PTH100 - no link followed
         except ValueError as error:
             hint = "set it to podman, or to a command with its options; see docs/verifiers.md"
             raise ConfigError(f"{SETTING}: {told[:80]!r} is no command: {error}", hint=hint) from None
