@@ -322,6 +322,15 @@ def test_limits_hold_without_walls(code: str, outcome: str, unwalled: Path) -> N
     assert list(unwalled.iterdir()) == []
 
 
+@pytest.mark.parametrize(("code", "outcome"), [("raise SystemExit(7)", "error"), ("while True: pass", "timeout")])
+def test_limits_hold_where_a_system_cannot_wait_without_reaping(
+    code: str, outcome: str, unwalled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "waitid")
+    assert sandbox.run_in(Unconfined, code, limits=SHORT).outcome == outcome
+    assert list(unwalled.iterdir()) == []
+
+
 @pytest.mark.filterwarnings("ignore:CORPUSFORGE_SANDBOX")
 def test_what_it_started_ends_with_it(unwalled: Path) -> None:
     program = "import os, time\npid = os.fork()\nif pid:\n    print(pid, flush=True)\ntime.sleep(60)"

@@ -81,7 +81,11 @@ class Unconfined(Child):
 
 
 def _over(process: subprocess.Popen[bytes], deadline: float) -> bool:
-    """Wait for its end; it keeps its number until its group is killed."""
+    """Wait for its end; where the system can say so, it keeps its number until its group is killed."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(_TICK, deadline - time.monotonic()))
+        return process.returncode is not None
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() >= deadline:
             return False
