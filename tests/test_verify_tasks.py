@@ -133,7 +133,7 @@ def test_undecided_tasks_are_named_with_what_to_do(tmp_path: Path, capsys: pytes
     kinds = {"typo": "numerc", "own": "palindrome", "asked": "judge"}
     lines = [{"id": name, "prompt": name, "verifier": {"kind": kind, "rubric": "?"}} for name, kind in kinds.items()]
     write_jsonl(tmp_path / "odd.jsonl", lines)
-    assert main(["verify", str(tmp_path / "odd.jsonl")]) == 0
+    assert main(["verify", str(tmp_path / "odd.jsonl")]) == 1
     said = capsys.readouterr().out
     assert "did you mean 'numeric'?" in said
     assert "register it" in said

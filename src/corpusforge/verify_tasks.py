@@ -72,6 +72,11 @@ class VerifiedTasks(Showable):
         """Whether no task failed a check."""
         return not self.rules
 
+    @property
+    def unclear(self) -> int:
+        """Tasks about which nothing could be found out."""
+        return sum(len(ids) for kinds in self.undecided.values() for ids in kinds.values())
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -90,9 +95,8 @@ class VerifiedTasks(Showable):
     def shown(self) -> Shown:
         """The result as tables."""
         bad = sum(len(ids) for kinds in self.unhealthy.values() for ids in kinds.values())
-        unclear = sum(len(ids) for kinds in self.undecided.values() for ids in kinds.values())
-        said = f"{bad:,} unhealthy." if bad else "None unhealthy." if unclear else "All healthy."
-        said += f" {unclear:,} undecided: nothing could be found out about them." if unclear else ""
+        said = f"{bad:,} unhealthy." if bad else "None unhealthy." if self.unclear else "All healthy."
+        said += f" {self.unclear:,} undecided: nothing could be found out about them." if self.unclear else ""
         left = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.left_out.items()))
         blocks = [self._kinds(), self._found(), self._undecided(), self._noted()]
         return Shown(

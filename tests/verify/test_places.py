@@ -270,7 +270,7 @@ def test_the_command_line_says_why_code_is_not_run(
     task.write_text(json.dumps({"prompt": "Write add(a, b).", "verifier": verifier}) + "\n", encoding="utf-8")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv(_place.SETTING, "container:some:image")
-    assert main(["verify", str(task)]) == 0
+    assert main(["verify", str(task)]) == 1
     told = capsys.readouterr()
     assert "warning: code is not run: no container engine is installed: docker, podman or nerdctl\n" in told.err
     assert "code.unconfined" in told.out
