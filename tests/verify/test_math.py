@@ -111,6 +111,36 @@ def test_a_gold_that_is_no_expression_is_undecided_whatever_is_said(gold: Any) -
     assert {outcome(gold, completion) for completion in ("", "5", str(gold))} == {"undecided"}
 
 
+SUMS = [
+    "3+4", "3 + 4", r"3 \times 4", r"\frac{14}{2}+0", r"2^{10}", "5!", r"\log_{2}(128)", r"\sqrt{49}", r"\binom{7}{1}",
+    r"\left(3+4\right)", "7-0", "2(3)+1", r"14\div 2", "3·4", r"(10)(2)", "x=3+4", "7,3+4", "1+", "7^", r"\frac{7}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", SUMS)
+@pytest.mark.parametrize("gold", ["7", "12", "1024", "20", "1.5"])
+def test_numbers_left_to_be_worked_out_fail_without_a_parser_as_they_do_with_it(gold: str, said: str) -> None:
+    if maths.unworked(gold, f"${said}$"):
+        assert maths.decide(f"${gold}$", f"${said}$", True) in ("unworked", "unequal", "no_answer")
+    else:
+        assert maths.worked(gold, said) or "x" in said or said in ("1+", "7^")
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        r"7^{7^{7^{7^{7}}}}",
+        r"\frac{(10^{9})!}{(10^{9}-1)!}",
+        r"\log_{2^{40}}(\log_{2^{20}} 9^{9^{9}})",
+        "9^" * 900 + "9",
+    ],
+)
+def test_bombs_of_plain_numbers_need_no_worker(bomb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maths._limits, "hold", lambda *_: pytest.fail("a worker was asked"))
+    for said in (f"\\boxed{{{bomb}}}", f"${bomb}$", f"The answer is ${bomb}$."):
+        assert verify(task("4"), said).rule == "math.expression"
+
+
 def test_plain_numbers_need_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maths._limits, "call", lambda *_: pytest.fail("a worker was asked"))
     assert (outcome("72", "#### 72"), outcome("72", "#### 73")) == ("pass", "fail")
@@ -149,7 +179,7 @@ def test_spawned_processes_give_the_same_verdicts() -> None:
 
 @pytest.mark.slow
 def test_an_expression_without_end_never_passes_and_costs_its_neighbours_nothing() -> None:
-    hostile = [r"$7^{7^{7^{7^{7}}}}$", r"$\frac{(10^{9})!}{(10^{9}-1)!}$", "$5$", "$6$"]
+    hostile = [r"$7^{7^{7^{7^{7}}}} + x$", r"$\frac{(10^{9})!}{(10^{9}-1)!} + x$", "$5$", "$6$"]
     found = [verdict.outcome for verdict in verify_many([task("$5$")] * 4, hostile)]
     assert found[2:] == ["pass", "fail"]
     assert "pass" not in found[:2]
@@ -157,7 +187,7 @@ def test_an_expression_without_end_never_passes_and_costs_its_neighbours_nothing
 
 @pytest.mark.slow
 def test_an_expression_without_end_fails_and_is_undecided_where_the_gold_has_no_end_either() -> None:
-    bomb = r"$\frac{(10^{9})!}{(10^{9}-1)!}$"
+    bomb = r"$\frac{(10^{9})!}{(10^{9}-1)!} + x$"
     over = verify(task("12"), bomb)
     assert over.outcome == "fail"
     assert over.rule.removeprefix("math.") in ("timeout", "memory")
