@@ -18,7 +18,7 @@ from tests.verify.test_walls import ROWS, TRACES, Outside, surroundings
 
 from corpusforge.verify import assert_tests, program, sandbox, verify
 from corpusforge.verify._verdict import Task
-from corpusforge.verify.sandbox import Limits, _containers, _engines, _place
+from corpusforge.verify.sandbox import Limits, _container, _containers, _engines, _place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -278,7 +278,7 @@ def test_a_fork_that_lives_on_does_not_keep_containers(walls: Containers) -> Non
     try:
         start = time.monotonic()
         walls.close()
-        assert time.monotonic() - start < _containers._LEAVING
+        assert time.monotonic() - start < _container._LEAVING
         assert names(walls.engine, os.getpid()) == []
     finally:
         os.kill(fork, signal.SIGKILL)

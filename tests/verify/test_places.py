@@ -20,7 +20,7 @@ from corpusforge.cli import main
 from corpusforge.errors import ConfigError
 from corpusforge.verify import assert_tests, sandbox, verify
 from corpusforge.verify._verdict import Task
-from corpusforge.verify.sandbox import Limits, _child, _containers, _engines, _filters, _place
+from corpusforge.verify.sandbox import Limits, _child, _container, _containers, _engines, _filters, _place
 from corpusforge.verify.sandbox._unconfined import Unconfined
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_an_engine_that_talks_nonsense_or_hangs_is_left_alone(
     says: str, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("_PATIENCE", "_LEAVING"):
-        monkeypatch.setattr(_containers, name, 0.5)
+        monkeypatch.setattr(_container, name, 0.5)
     monkeypatch.setenv(_place.SETTING, "container:some:image")
     monkeypatch.setenv(_engines.SETTING, engine_that(says, tmp_path))
     start = time.monotonic()
