@@ -37,6 +37,7 @@ HELD: Final = {
     "grade": frozenset({
         *("verdicts", "symmetric", "bounded", "no_worker_lost", "undecided_counted_apart_from_unequal"),
         *("same_output_across", "kept_exactly", "each_rejected_has", "never_scored", "flagged", "not_flagged"),
+        *("scores", "missing_counted", "no_default_score"),
     })
 }  # fmt: skip
 """Of those stages, the words that hold today: a case that asserts nothing else must hold."""
