@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 from corpusforge.shapes.code import humaneval
 from corpusforge.shapes.tools import bfcl
 from corpusforge.verify import Task, verify_many
+from corpusforge.verify.numeric import _parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +113,7 @@ def maths(chosen: argparse.Namespace) -> float:
 
         def ours(those: Any = those) -> list[bool]:
             tasks = [Task("math", {"answer": gold}) for gold, _ in those]
+            _parsed.cache_clear()  # ours remembers numbers, as a group of completions has one gold answer
             texts = [answer if "boxed" in answer else f"So $\\boxed{{{answer}}}$" for _, answer in those]
             return [verdict.outcome == "pass" for verdict in verify_many(tasks, texts)]
 

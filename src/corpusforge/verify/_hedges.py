@@ -34,6 +34,26 @@ _BOUND: Final = re.compile(
     rf"{_DRESS}\Z",
     re.IGNORECASE,
 )
+_SPACES: Final = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B))))
+_BLANKS: Final = _SPACES + "\u2028\u2029\u202f\u205f\u3000$€£¥({[*_\"“'‘`"
+_BOUND_ENDS: Final = (
+    *(
+        "least",
+        "most",
+        "than",
+        "to",
+        "exceeds",
+        "exceeding",
+        "of",
+        "from",
+        "between",
+        "over",
+        "under",
+        "above",
+        "below",
+    ),
+)
+_DENYING: Final = ("not", "n't", "n’t", "never", "neither", "nor", "but", "than", "instead", "except", "excluding")
 _OPEN: Final = re.compile(
     r"[})$*]{0,3}(?:\+(?=[\s.,;!)$*]|\Z)(?!\s{0,3}[\d\\$(.])"
     r"|\s{0,3}(?:[^\W\d_]{1,20}\s+)?(?:,\s*|\(\s*)?(?:(?:or|and)\s+(?:more|less|fewer|greater|larger|higher|lower|above"
@@ -98,9 +118,11 @@ _FAR: Final = 300  # characters behind it
 def before(text: str) -> str:
     """What the end of a text makes of the number behind it: `negated`, `several` for a bound, or nothing."""
     near = text[-_NEAR:]
-    if _BOUND.search(near if len(text) <= _NEAR else f"…{near}"):
+    low = near.lower()
+    ends = low.rstrip(_BLANKS).endswith(_BOUND_ENDS)  # most texts need no pattern to be searched
+    if ends and _BOUND.search(near if len(text) <= _NEAR else f"…{near}"):
         return "several"
-    return "negated" if _NEGATED.search(near) else ""
+    return "negated" if any(word in low for word in _DENYING) and _NEGATED.search(near) else ""
 
 
 def after(text: str) -> str:
