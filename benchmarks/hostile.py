@@ -92,6 +92,12 @@ def shared_memory() -> set[str]:
     return {path.name for path in Path("/dev/shm").iterdir() if not path.name.startswith("libpod")}
 
 
+def mounts() -> set[str]:
+    """Where something is mounted, without what container engines mount for others meanwhile."""
+    places = {line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()}
+    return {place for place in places if not any(name in place for name in ("/docker", "/containers", "/netns"))}
+
+
 class Outside:
     """The machine around the checking process."""
 
@@ -106,7 +112,7 @@ class Outside:
         ]
         self.ears[1].bind(("127.0.0.1", 0))
         self.ears[2].bind(str(folder.parent / "ears"))
-        self.shared = shared_memory()
+        self.shared, self.mounts = shared_memory(), mounts()
 
     def look(self) -> dict[str, object]:
         """What should be the same before and after."""
@@ -114,7 +120,7 @@ class Outside:
         return {
             "processes": len(processes(str(self.folder))),
             "temporary files": len([*self.folder.iterdir()]),
-            "mounts": len(Path("/proc/self/mounts").read_text().splitlines()),
+            "new mounts": len(mounts() - self.mounts),
             "shared memory of System V and its queues": sum(len(q.read_text().splitlines()) - 1 for q in queues),
             "new files in /dev/shm": len(shared_memory() - self.shared),
             "the file's text": self.canary.read_text(encoding="utf-8"),
