@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import time
 import traceback
 import unicodedata
@@ -197,6 +198,26 @@ def test_a_pattern_that_runs_away_costs_its_row_only(monkeypatch):
     monkeypatch.setattr(importlib.import_module("presidio_analyzer.pattern_recognizer"), "REGEX_TIMEOUT_SECONDS", 0.2)
     result = scrub(table([row(1, "a" * 60 + "!@b.com"), row(2, "b")]), key="public-demo")
     assert result.reasons() == {"recogniser_failed": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("EmailRecognizer", "pattern_recognizer"), ("IbanRecognizer", "predefined_recognizers.generic.iban_recognizer")],
+)
+@pytest.mark.parametrize("quiet", ["disabled", "level"])
+def test_a_pattern_that_runs_away_is_noticed_where_nothing_is_logged(name, module, quiet, monkeypatch):
+    """Whoever finds Presidio too loud, or all of logging, must not lose the row's warning with it."""
+    made = presidio.recogniser(name)
+    kind = type(made.patterns[0])
+    monkeypatch.setattr(made, "patterns", [kind("endless", "(?:a|aa|a!?)+@$", 0.5)])
+    monkeypatch.setattr(importlib.import_module(f"presidio_analyzer.{module}"), "REGEX_TIMEOUT_SECONDS", 0.2)
+    if quiet == "disabled":
+        monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+    else:
+        monkeypatch.setattr(logging.getLogger("presidio-analyzer"), "level", logging.ERROR)
+    logging.getLogger("presidio-analyzer").manager._clear_cache()
+    with pytest.raises(presidio.PatternTimeout):
+        presidio.analyse(name, "X", "a" * 60 + "!@b.com")
 
 
 @pytest.mark.parametrize("unit", ["a@", "1.", "1:", "a-", "AKIA", "eyJ", "12 34 ", "((((", "+", "DE89 ", "$x ", "` "])

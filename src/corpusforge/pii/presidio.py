@@ -73,20 +73,27 @@ class PatternTimeout(Exception):
 
 
 class _Mute(logging.Filter):
-    """Lets nothing through, and remembers that a pattern timed out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen = threading.local()
+    """Lets nothing through."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if "timed out" in str(record.msg):
-            self.seen.timeout = True
+        del record
         return False
 
-    def take(self) -> bool:
-        timed_out = getattr(self.seen, "timeout", False)
-        self.seen.timeout = False
+
+class _Ear(logging.LoggerAdapter):  # type: ignore[type-arg]
+    """In place of a module's logger: hears that a pattern timed out, whatever level is logged and if none is."""
+
+    seen = threading.local()
+
+    def warning(self, msg: object, *args: object, **more: Any) -> None:
+        del args, more  # they may hold a text
+        if "timed out" in str(msg):
+            self.seen.timeout = True
+
+    @classmethod
+    def take(cls) -> bool:
+        timed_out = getattr(cls.seen, "timeout", False)
+        cls.seen.timeout = False
         return timed_out
 
 
@@ -103,12 +110,22 @@ def recogniser(name: str) -> Any:
         made = getattr(_module(MODULES[name]), name)()
         if name == "IbanRecognizer":
             made.global_regex_flags = REGEX_FLAGS
-        importlib.import_module(f"{ROOT}.pattern_recognizer").REGEX_TIMEOUT_SECONDS = TIMEOUT_SECONDS  # type: ignore[attr-defined]
+        for path in (f"{ROOT}.pattern_recognizer", type(made).__module__):
+            _listen(importlib.import_module(path))
     if name == "EmailRecognizer":
         made.validate_result = _offline_domain_check()
     if name == "CreditCardRecognizer":
         made.validate_result = _luhn_check
     return made
+
+
+def _listen(module: ModuleType) -> None:
+    """Have the patterns of a module time out, and hear of it."""
+    given = vars(module)
+    if "REGEX_TIMEOUT_SECONDS" in given:
+        given["REGEX_TIMEOUT_SECONDS"] = TIMEOUT_SECONDS
+    if "logger" in given and not isinstance(given["logger"], _Ear):
+        given["logger"] = _Ear(given["logger"], {})
 
 
 def analyse(name: str, entity: str, text: str) -> list[tuple[int, int, float]]:
@@ -118,7 +135,7 @@ def analyse(name: str, entity: str, text: str) -> list[tuple[int, int, float]]:
     if name in _PLAIN and all(one.compiled_with_flags == made.global_regex_flags for one in made.patterns):
         return _distinct(_matches(made, name, text))
     results = made.analyze(text, [entity], None)
-    if _mute.take():
+    if _Ear.take():
         raise PatternTimeout(name)
     return [(result.start, result.end, float(result.score)) for result in results]
 
