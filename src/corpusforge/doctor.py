@@ -6,6 +6,7 @@ MISSING  key          the scrubbing key is not set …    make one with `corpusf
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -93,12 +94,29 @@ def _machine() -> Iterator[Look]:
             yield Look(NOTE, f"extra {extra}", f"without {', '.join(missing)}", f"pip install 'corpusforge[{extra}]'")
         else:
             yield Look(OK, f"extra {extra}", ", ".join(f"{name} {installed(name)}" for name in names))
+    yield _sandbox()
     for program, why in (
         ("git", "DVC keeps versions in git"),
         ("corpusforge", "dvc.yaml calls it by name: put it in PATH"),
     ):
         place = shutil.which(program)
         yield Look(OK if place else BAD, f"command {program}", place or "not in PATH", "" if place else why)
+
+
+def _sandbox() -> Look:
+    """Where the code of tasks would run."""
+    from corpusforge.verify.sandbox._place import SETTING, place
+
+    what = "code of tasks"
+    try:
+        where = place()
+    except CorpusForgeError as error:
+        return Look(BAD, what, error.message, error.hint)
+    fault = where.fault() if where.name != "unconfined" else None
+    todo = "docs/verifiers.md, where code runs"
+    if fault is not None:
+        return Look(BAD if os.environ.get(SETTING, "").strip() else NOTE, what, f"is not run: {fault}", todo)
+    return Look(NOTE, what, "runs without walls", todo) if where.name == "unconfined" else Look(OK, what, where.name)
 
 
 def _project(project: Project) -> Iterator[Look]:

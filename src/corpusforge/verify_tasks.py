@@ -34,7 +34,7 @@ _REMEDIES: Final = {
     "code.no_reference": "no solution to try: put it into the verifier, as `reference`",
     "code.unconfined": "code runs confined or not at all: docs/verifiers.md, where code runs",
     "judge.not_tried": "a judge is not asked here: measure it (docs/verifiers.md, judge)",
-    "missing_extra": "pip install 'corpusforge[verify]'",
+    "missing_extra": "pip install 'corpusforge[verify]'; for a kind of your own, what its package needs",
 }
 """What to do about a task of which nothing could be found out, by rule or by the end of one."""
 WEAK: Final = "weak_tests"

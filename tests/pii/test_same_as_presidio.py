@@ -95,8 +95,8 @@ def engine():
     nlp = SpacyNlpEngine()
     nlp.nlp = {"en": spacy.blank("en")}
     nlp.nlp["en"].max_length = 10**8
-    logging.getLogger("presidio-analyzer").setLevel(logging.CRITICAL)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.getLogger("presidio-analyzer"), "level", logging.CRITICAL)
         offline = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), fallback_to_snapshot=True)
         patch.setattr(tldextract, "extract", offline)
         registry = presidio.RecognizerRegistry(recognizers=made)

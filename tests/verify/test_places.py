@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from corpusforge.cli import main
+from corpusforge.doctor import doctor
 from corpusforge.errors import ConfigError
 from corpusforge.verify import assert_tests, sandbox, verify
 from corpusforge.verify._verdict import Task
@@ -245,7 +246,7 @@ def test_an_engine_is_asked_for_by_words_that_they_share(monkeypatch: pytest.Mon
 
 def test_what_is_sent_to_a_container_suits_every_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(_place.SETTING, "container:some:image")
-    monkeypatch.setenv(_engines.SETTING, "engine")
+    monkeypatch.setenv(_engines.SETTING, "sh")
     plan = {"code": "import random", "before": ["import math"]}
     sent = bytes(_place.place().child("_solver", plan, Limits()).outbox)
     code, names = marshal.loads(sent[8:])
@@ -269,14 +270,41 @@ def test_the_command_line_says_why_code_is_not_run(
     verifier = {"kind": "assert_tests", "spec": {**ADD.spec, "reference": "def add(a, b):\n    return a + b"}}
     task.write_text(json.dumps({"prompt": "Write add(a, b).", "verifier": verifier}) + "\n", encoding="utf-8")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv(_place.SETTING, "container:some:image")
-    assert main(["verify", str(task)]) == 1
-    told = capsys.readouterr()
-    assert "warning: code is not run: no container engine is installed: docker, podman or nerdctl\n" in told.err
-    assert "code.unconfined" in told.out
+    with monkeypatch.context() as patch:
+        patch.setattr("corpusforge.verify.sandbox._kernel.available", lambda: "the kernel is too old")
+        assert main(["verify", str(task)]) == 1
+        told = capsys.readouterr()
+        assert "warning: code is not run: the kernel is too old\n" in told.err
+        assert "code.unconfined" in told.out
+    monkeypatch.setenv(_place.SETTING, "container:some:image")  # a place that is named has to do
+    assert main(["verify", str(task)]) == 4
+    reason = "no container engine is installed: docker, podman or nerdctl"
+    assert f"error[config]: code of tasks cannot run where {_place.SETTING} says: {reason}\n" in capsys.readouterr().err
     monkeypatch.setenv(_place.SETTING, "nothing")
     assert main(["verify", str(task)]) == 4
     assert f"error[config]: {_place.SETTING}: 'nothing'" in capsys.readouterr().err
+
+
+def test_an_engine_that_is_not_there_stops_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(_place.SETTING, "container:some:image")
+    for told in ("dockr", str(tmp_path / "engine"), str(tmp_path)):
+        monkeypatch.setenv(_engines.SETTING, told)
+        with pytest.raises(ConfigError, match=f"{_engines.SETTING}.*is no command that is here"):
+            assert_tests.check(ADD, GOOD)
+
+
+def test_doctor_looks_at_where_code_would_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def told() -> tuple[str, str]:
+        return next((look.status, look.found) for look in doctor(tmp_path).looks if look.what == "code of tasks")
+
+    monkeypatch.setattr("corpusforge.verify.sandbox._kernel.available", lambda: "the kernel is too old")
+    assert told() == ("note", "is not run: the kernel is too old")
+    monkeypatch.setenv(_place.SETTING, "confined")
+    assert told() == ("BAD", "is not run: the kernel is too old")
+    monkeypatch.setenv(_place.SETTING, "rubbish")
+    assert told() == ("BAD", f"{_place.SETTING}: 'rubbish' is no place to run code in")
+    monkeypatch.setenv(_place.SETTING, "unconfined")
+    assert told() == ("note", "runs without walls")
 
 
 @pytest.fixture

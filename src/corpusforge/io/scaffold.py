@@ -5,6 +5,7 @@ What a project needs from outside is found here too: recipes, inside an installe
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,8 @@ def start_dvc(folder: Path) -> str:
 
 
 def _run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    quiet = {**os.environ, "DVC_NO_ANALYTICS": "true"}  # the project says so too, but not before it is one
+    return subprocess.run(command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
 
 
 def _must(done: subprocess.CompletedProcess[str], what: str) -> None:

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from corpusforge.errors import ConfigError
 from corpusforge.result import StageResult, ledger
 from corpusforge.sample import dumps
 from corpusforge.stages._peers import conflicting, partners
@@ -66,7 +67,8 @@ class HealthConfig(StageConfig):
 def health(rows: pa.Table, config: HealthConfig | None = None, **options: Any) -> StageResult:
     """Drop tasks whose verifier fails a check. Keyword arguments are the fields of HealthConfig.
 
-    Runs the programs of code tasks, confined. Raises ConfigError for a wrong option.
+    Runs the programs of code tasks, confined. Raises ConfigError for a wrong option, and where
+    code is to run in a place of the environment's that does not work.
     """
     return in_memory(STAGE, rows, configure(HealthConfig, config, options))
 
@@ -121,6 +123,7 @@ def _decide(summary: pa.Table, config: HealthConfig, _inputs: Inputs, fetch: Fet
     """
     from corpusforge.verify.health import Checks, examine
 
+    _stop_in_vain(_kinds(summary))
     checks = Checks(config.repeats, config.seconds, config.mutants)
     tasks = np.flatnonzero(np.asarray(pc.is_valid(summary["group"])))
     known = summary.take(pa.array(tasks))
@@ -136,6 +139,21 @@ def _decide(summary: pa.Table, config: HealthConfig, _inputs: Inputs, fetch: Fet
                 lines.add(int(tasks[number]), one, reason, _notes(one, other))
     speed = {"speed": tally.speed(time.monotonic() - began)} if len(tasks) else {}
     return Decision(lines.verdicts(summary.num_rows), tally.figures() | _elsewhere(tally) | speed)
+
+
+def _kinds(summary: pa.Table) -> set[str]:
+    """Kinds of verifiers in a corpus."""
+    return {kind.partition(":")[0] for kind in pc.unique(summary["group"]).to_pylist() if kind}
+
+
+def _stop_in_vain(kinds: set[str]) -> None:
+    """Raise ConfigError where code is to run somewhere that was named, and cannot: all of it would be undecided."""
+    from corpusforge.verify.health import CODE
+    from corpusforge.verify.sandbox import in_vain
+
+    if kinds & set(CODE) and (reason := in_vain()):
+        hint = "mend it, or name another place: docs/verifiers.md, where code runs"
+        raise ConfigError(f"code of tasks cannot run where CORPUSFORGE_SANDBOX says: {reason}", hint=hint)
 
 
 def _elsewhere(tally: Tally) -> dict[str, str]:

@@ -72,7 +72,7 @@ class Task:
             prompt = [{"role": "user", "content": prompt}]
         if set(verifier) - {"kind", "spec"}:
             verifier = {"kind": verifier["kind"], "spec": {k: v for k, v in verifier.items() if k != "kind"}}
-        spec = _json(verifier.get("spec"))
+        spec = _json(verifier.get("spec")) if "spec" in verifier else {}
         if not isinstance(verifier.get("kind"), str) or not isinstance(spec, dict):
             return cls("unreadable", {})
         return cls(verifier["kind"], spec, [_json(message) for message in prompt], _json(row.get("tools")) or [])

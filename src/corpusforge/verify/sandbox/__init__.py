@@ -11,6 +11,6 @@ them the code of completions gets is decided in `_place`. What is inside with th
 from corpusforge.verify.sandbox._child import Child, run_in
 from corpusforge.verify.sandbox._kernel import Confined, available, require, run
 from corpusforge.verify.sandbox._limits import Limits, Outcome, Ran
-from corpusforge.verify.sandbox._place import where
+from corpusforge.verify.sandbox._place import in_vain, where
 
-__all__ = ["Child", "Confined", "Limits", "Outcome", "Ran", "available", "require", "run", "run_in", "where"]
+__all__ = ["Child", "Confined", "Limits", "Outcome", "Ran", "available", "in_vain", "require", "run", "run_in", "where"]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SETTING: Final = "CORPUSFORGE_CONTAINER_ENGINE"
 # Lines that engines and Python end with when they are asked for the wrong thing.
 HELP: Final = ("See '", "Run '", "Try `", "usage:", "Usage:")
+_HINT: Final = "set it to podman, or to a command with its options; see docs/verifiers.md"
 _KNOWN: Final = ("docker", "podman", "nerdctl")
 _SCRATCH: Final = "/scratch"
 _SHUT: Final = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - where Podman would let everybody write
@@ -38,10 +39,11 @@ def found() -> tuple[str, ...] | None:
     if told := os.environ.get(SETTING, "").strip():
         try:
             first, *options = shlex.split(told)
-            return os.path.abspath(first) if os.sep in first else first, *options  # noqa: PTH100 - no link followed
         except ValueError as error:
-            hint = "set it to podman, or to a command with its options; see docs/verifiers.md"
-            raise ConfigError(f"{SETTING}: {told[:80]!r} is no command: {error}", hint=hint) from None
+            raise ConfigError(f"{SETTING}: {told[:80]!r} is no command: {error}", hint=_HINT) from None
+        if shutil.which(first) is None:
+            raise ConfigError(f"{SETTING}: {told[:80]!r} is no command that is here", hint=_HINT)
+        return os.path.abspath(first) if os.sep in first else first, *options  # noqa: PTH100 - no link followed
     return next(((name,) for name in _KNOWN if shutil.which(name)), None)
 
 

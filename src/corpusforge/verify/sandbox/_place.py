@@ -59,6 +59,11 @@ def where() -> str:
     return place().name
 
 
+def in_vain() -> str | None:
+    """Why code cannot run where it was asked to, if a place was named; None where it can, or where none was named."""
+    return place().fault() if os.environ.get(SETTING, "").strip() else None
+
+
 @functools.cache
 def _place(told: str, engine: str) -> Place:
     del engine  # it is read where it is used; another one is another place
