@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +17,8 @@ from corpusforge.cli import main
 from corpusforge.errors import ConfigError, SourceError
 from corpusforge.io import parquet
 from corpusforge.io import tasks as laid
+from corpusforge.verify.sandbox._scratch import swept
 from tests.projects import chat, write_jsonl
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SOUND = [
     {"id": f"t{n}", "prompt": f"What is {n} times {n + 1}?", "verifier": {"kind": "numeric", "answer": str(n * n + n)}}
@@ -187,3 +189,31 @@ def test_stored_answers_that_are_missing_are_caught(shared: Path) -> None:
 def test_bfcl_is_read_with_its_answers(shared: Path) -> None:
     """They lie in a folder of their own."""
     assert cf.verify_tasks(shared / "data" / "bfcl_v4", mutants=0, repeats=1).verifiers["tool_call"]["healthy"] == 1340
+
+
+def test_texts_that_a_killed_run_left_are_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    code = """
+import time
+from corpusforge.verify_tasks import _folder
+with _folder() as folder:
+    (folder / "part-00000.parquet").write_text("a text")
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as killed:
+        assert killed.stdout is not None
+        left = Path(killed.stdout.readline().decode().strip())
+        assert list(left.iterdir())
+        monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+        write_jsonl(tmp_path / "one.jsonl", [{"prompt": "6 x 7?", "verifier": {"kind": "numeric", "answer": "42"}}])
+        swept.cache_clear()
+        assert cf.verify_tasks(tmp_path / "one.jsonl").healthy
+        assert left.exists()  # its owner lives
+        killed.kill()
+        killed.wait()
+    swept.cache_clear()
+    assert cf.verify_tasks(tmp_path / "one.jsonl").healthy
+    assert list(temporary.iterdir()) == []

@@ -10,20 +10,20 @@ Programs of code tasks run confined. No text of a task is shown.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import itertools
 import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from corpusforge.errors import SourceError
 from corpusforge.present import Block, Showable, Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from corpusforge.io.tasks import Laid
     from corpusforge.stages.health import HealthConfig
@@ -186,13 +186,25 @@ def verify_tasks(
     config = configure(HealthConfig, None, options)
     say = progress or (lambda _what: None)
     say("reading")
-    with TemporaryDirectory(prefix="corpusforge-verify-") as folder:
-        laid = Laid(Path(folder), limit)
+    with _folder() as folder:
+        laid = Laid(folder, limit)
         _read(paths, source, laid)
         if not laid.tasks:
             raise _no_tasks(laid)
         say(f"trying {laid.tasks:,} tasks")
         return _tried(laid, config)
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder for texts of tasks, gone afterwards; what a killed process left is removed by the next."""
+    from corpusforge.verify.sandbox._scratch import Scratch
+
+    scratch = Scratch("corpusforge-verify-")
+    try:
+        yield scratch.path
+    finally:
+        scratch.remove()
 
 
 def _tried(laid: Laid, config: HealthConfig) -> VerifiedTasks:

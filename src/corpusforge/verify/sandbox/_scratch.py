@@ -26,10 +26,10 @@ _TOO_MUCH: Final = 2**62
 class Scratch:
     """A new folder in the folder of temporary files, this process's own."""
 
-    def __init__(self) -> None:
-        swept(tempfile.gettempdir())
+    def __init__(self, prefix: str = _PREFIX) -> None:
+        swept(tempfile.gettempdir(), prefix)
         while True:
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            self.path = Path(tempfile.mkdtemp(prefix=prefix))
             try:
                 self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except FileNotFoundError:
@@ -47,10 +47,10 @@ class Scratch:
 
 
 @functools.cache
-def swept(folder: str) -> int:
+def swept(folder: str, prefix: str = _PREFIX) -> int:
     """Remove the scratch folders of processes that were killed, once for each folder: how many."""
     count = 0
-    for path in Path(folder).glob(f"{_PREFIX}*"):
+    for path in Path(folder).glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
