@@ -14,6 +14,7 @@ import contextlib
 import functools
 import marshal
 import math
+import os
 import select
 import signal
 import time
@@ -72,6 +73,12 @@ class Child(ABC):
     @abstractmethod
     def finish(self, deadline: float) -> tuple[Outcome, int | None]:
         """Wait for its end, killing it at `deadline` or if it hit a limit: the outcome and its exit code."""
+
+    def speak_by(self, theirs: Any, ours: Any) -> None:
+        """Take the files to write to and to read from."""
+        self.input, self.output = theirs, ours
+        for stream in (theirs, ours):
+            os.set_blocking(stream.fileno(), False)
 
     @property
     def ended(self) -> bool:

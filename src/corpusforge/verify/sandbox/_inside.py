@@ -74,6 +74,16 @@ def obey() -> None:
     exec(code, names)  # noqa: S102 - confined
 
 
+def bell() -> int:
+    """A descriptor that can be read when a child has ended."""
+    ending, ringer = os.pipe()
+    for end in (ending, ringer):
+        os.set_blocking(end, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(ringer)
+    return ending
+
+
 def spawned(run: Callable[[], None]) -> int:
     """A child that does this and ends: its process id, or less than 0 and why where there can be none."""
     try:

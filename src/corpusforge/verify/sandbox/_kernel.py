@@ -7,7 +7,6 @@ started, and its folder is gone. Where confinement does not work, `available` sa
 from __future__ import annotations
 
 import functools
-import os
 import signal
 import sys
 import time
@@ -85,9 +84,7 @@ class Confined(Child):
         except BaseException:
             self.__exit__(None, None, None)
             raise
-        self.input, self.output = self._process.stdin, self._process.stdout
-        for stream in (self.input, self.output):
-            os.set_blocking(stream.fileno(), False)
+        self.speak_by(self._process.stdin, self._process.stdout)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -53,9 +53,7 @@ class Unconfined(Child):
         except BaseException:
             self._scratch.remove()
             raise
-        self.input, self.output = self._process.stdin, self._process.stdout
-        for stream in (self.input, self.output):
-            os.set_blocking(stream.fileno(), False)
+        self.speak_by(self._process.stdin, self._process.stdout)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -22,7 +22,7 @@ import select
 import signal
 from typing import Final
 
-from corpusforge.verify.sandbox._inside import bare, hold, obey, shut, spawned, take
+from corpusforge.verify.sandbox._inside import bare, bell, hold, obey, shut, spawned, take
 
 _NOBODY: Final = 65534
 _SCRATCH: Final = "/scratch"
@@ -136,16 +136,12 @@ def main(plan: tuple[list[str], list[str], dict[str, bytes], dict[str, bytes]]) 
     for name in {*os.environ} - {*known}:
         del os.environ[name]
     os.chmod(_SCRATCH, 0o1777)  # noqa: PTH101, S103 - an engine gives it the mode of a folder that the image has there
-    bell, ringer = os.pipe()
-    for end in (bell, ringer):
-        os.set_blocking(end, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(ringer)
+    ending = bell()
     gc.freeze()
     _say(b"r", b"")
     child: _Child | None = None
     while True:
-        reading = [0, bell, *([child.output] if child and not child.silent else [])]
+        reading = [0, ending, *([child.output] if child and not child.silent else [])]
         ready, free, _ = select.select(reading, [child.input] if child and child.waiting else [], [], _IDLE)
         if not ready and not free:
             os._exit(0)
@@ -155,8 +151,8 @@ def main(plan: tuple[list[str], list[str], dict[str, bytes], dict[str, bytes]]) 
             child.feed()
         if child and child.output in ready and not child.silent:
             child.hear()
-        if bell in ready:
-            os.read(bell, 4096)
+        if ending in ready:
+            os.read(ending, 4096)
             child = _ended(child)
 
 

@@ -23,7 +23,7 @@ import signal
 import sys
 from typing import Final
 
-from corpusforge.verify.sandbox._inside import LIBC, bare, check, obey, shut, spawned
+from corpusforge.verify.sandbox._inside import LIBC, bare, bell, check, obey, shut, spawned
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _BENEATH = 444, 445, 446, 1  # the same on every architecture
 _EXECUTE, _ALL, _READ, _LIST, _WRITE, _OF_FILES = 1, 0xFFFE, 0b1100, 0b1000, 0b10, 0b110  # Landlock's version 6
@@ -90,17 +90,13 @@ def main(plan: tuple[list[str], list[str], list[str], bytes]) -> None:
         importlib.import_module(name)
     fence = _fence(readable, listed, "scratch")
     os.environ["HOME"] = os.environ["TMPDIR"] = f"{os.getcwd()}/scratch"  # noqa: PTH109
-    bell, ringer = os.pipe()
-    for end in (bell, ringer):
-        os.set_blocking(end, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(ringer)
+    ending = bell()
     gc.freeze()
     process, answer = 0, 0
     while True:
         os.write(1, b"%d\n" % answer)
         letter = os.read(0, 1) or os._exit(0)
         if letter == b"w":
-            answer = _waited(process, bell)
+            answer = _waited(process, ending)
         else:
             answer = process = _fork(fence, steps)
